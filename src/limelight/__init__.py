@@ -1,0 +1,54 @@
+"""limelight: why a text classifier decided as it did, word by word, and how far each explanation can be trusted.
+
+>>> import limelight
+>>> model = limelight.load()
+>>> explanation = limelight.explain(model, "A great film.", method="lime", target="positive")
+>>> explanation.features
+('a', 'great', 'film', '.')
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from limelight.document import Document
+from limelight.errors import LimelightError
+from limelight.explaining import compare, explain
+from limelight.explanation import Comparison, Explanation, Prediction
+from limelight.methods.registry import MethodInfo, methods
+
+if TYPE_CHECKING:
+    from limelight.models.attention import AttentionClassifier, AttentionConfig
+    from limelight.models.checkpoint import load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AttentionClassifier",
+    "AttentionConfig",
+    "Comparison",
+    "Document",
+    "Explanation",
+    "LimelightError",
+    "MethodInfo",
+    "Prediction",
+    "compare",
+    "explain",
+    "load",
+    "methods",
+]
+
+# These need torch, which takes a second to import: `limelight --help` and `limelight methods` do without.
+_LATER = {
+    "AttentionClassifier": "limelight.models.attention",
+    "AttentionConfig": "limelight.models.attention",
+    "load": "limelight.models.checkpoint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'limelight' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -1,0 +1,142 @@
+"""The contract of a method, as code: what every explanation keeps, whatever the method and whatever the model.
+
+`check_explainer("lime", model)` raises an AssertionError that names the first promise that is broken. Use it for a method
+or a model of your own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from limelight.explaining import explain
+from limelight.explanation import Explanation
+from limelight.methods.registry import find
+from limelight.models.protocol import Classifier
+
+Explain = Callable[..., Explanation]
+
+
+def check_explainer(method: str, model: Classifier, **options: Any) -> None:
+    """Check all promises for one method on one model; `options` are the method's own (few samples make it fast)."""
+    for check in CHECKS.values():
+        check(method, model, options)
+
+
+def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    text = "The film was GREAT, but the film is too long!"
+    for kind in ("words", "occurrences"):
+        e = explain(model, text, method, features=kind, **options)
+        d = len(e.features)
+        assert e.weights.shape == (d,), f"{d} features but weights of shape {e.weights.shape}"
+        assert e.weights.dtype == np.float64, f"weights are {e.weights.dtype}, not float64"
+        assert np.isfinite(e.weights).all(), "weights that are not finite"
+        assert len(e.spans) == d, f"{d} features but spans for {len(e.spans)}"
+        if e.stderr is not None:
+            assert e.stderr.shape == (d,), f"{d} features but standard errors of shape {e.stderr.shape}"
+            assert (e.stderr >= 0).all(), "a standard error below zero"
+        assert e.exact == find(method).exact, "the explanation and the registry disagree on what is exact"
+        assert e.exact == (e.stderr is None) or not find(method).exact, "an exact method with standard errors"
+        assert e.method == method, f"{method!r} calls itself {e.method!r}"
+        assert e.seconds >= 0, "time that runs backwards"
+
+
+def _check_spans(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    text = "Good film.<br />Good film, GOOD end"
+    e = explain(model, text, method, features="words", **options)
+    for name, spans in zip(e.features, e.spans, strict=True):
+        for start, end in spans:
+            assert text[start:end].lower() == name, f"feature {name!r} covers {text[start:end]!r}"
+    covered = sorted(span for spans in e.spans for span in spans)
+    assert all(a[1] <= b[0] for a, b in zip(covered, covered[1:], strict=False)), "spans that overlap"
+    occurrences = explain(model, text, method, features="occurrences", **options)
+    assert sorted(span for spans in occurrences.spans for span in spans) == covered, (
+        "kinds of feature disagree on words"
+    )
+    assert all(len(spans) == 1 for spans in occurrences.spans), "an occurrence with several places"
+
+
+def _check_determinism(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    text = "The film was great, but too long."
+    first, again = (explain(model, text, method, seed=7, **options) for _ in range(2))
+    assert first.weights.tobytes() == again.weights.tobytes(), "the same seed gives other weights"
+    if first.stderr is not None and again.stderr is not None:
+        assert first.stderr.tobytes() == again.stderr.tobytes(), "the same seed gives other standard errors"
+    state = np.random.get_state()[1]  # noqa: NPY002: the global state is read to see that it is left alone
+    other = explain(model, text, method, seed=8, **options)
+    assert np.array_equal(state, np.random.get_state()[1]), "the global random state was touched"  # noqa: NPY002
+    if first.exact:
+        assert first.weights.tobytes() == other.weights.tobytes(), "an exact method depends on the seed"
+    elif len(first.features) > 1:
+        assert first.weights.tobytes() != other.weights.tobytes(), "a sampled method ignores the seed"
+
+
+def _check_model_is_left_alone(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    texts = ["the film was great", "bad"]
+    before = model.predict_logits(texts)
+    explain(model, texts[0], method, **options)
+    assert before.tobytes() == model.predict_logits(texts).tobytes(), "explaining changed the model"
+    for parameter in getattr(model, "parameters", tuple)():
+        assert parameter.grad is None, "explaining left gradients behind"
+
+
+def _check_targets(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    text = "the film was great but bad"
+    default = explain(model, text, method, **options)
+    assert default.target == default.prediction.label, "without a target the predicted label is explained"
+    weights = []
+    for label in model.labels:
+        e = explain(model, text, method, target=label, **options)
+        assert e.target == label, f"asked for {label!r}, got {e.target!r}"
+        weights.append(e.weights)
+    if find(method).needs != ("attention",):  # attention knows no target: that is the paper's point
+        assert not np.allclose(weights[0], weights[1]), "the target makes no difference"
+
+
+def _check_repeated_words(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    e = explain(model, "good good bad good", method, features="words", **options)
+    assert e.features == ("good", "bad"), f"got features {e.features}"
+    assert len(e.spans[0]) == 3, "a word that stands three times has three places"
+
+
+def _check_odd_documents(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    for text in ("great", "zzzq xxyw qqqv", "[UNK] [UNK]", "Ein café für 我们 👍🏽 naïve", "!", "good " * 2000):
+        for kind in ("words", "occurrences"):
+            e = explain(model, text, method, features=kind, **options)
+            assert np.isfinite(e.weights).all(), f"weights of {text[:20]!r} are not finite"
+    assert e.notices, "a text that was cut without a notice"
+
+
+def _check_serialisation(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    e = explain(model, "The film: <b>great</b>!", method, **options)
+    data = json.loads(json.dumps(e.to_dict(), allow_nan=False))
+    for key in (
+        "method",
+        "target",
+        "features",
+        "weights",
+        "spans",
+        "stderr",
+        "exact",
+        "prediction",
+        "seconds",
+        "parameters",
+    ):
+        assert key in data, f"to_dict() lacks {key!r}"
+    assert data["weights"] == e.weights.tolist(), "weights change when written as JSON"
+    assert "<b>" not in e.to_html(), "text reaches the page without being escaped"
+
+
+CHECKS: dict[str, Callable[[str, Classifier, dict[str, Any]], None]] = {
+    "shapes": _check_shapes,
+    "spans": _check_spans,
+    "determinism": _check_determinism,
+    "model left alone": _check_model_is_left_alone,
+    "targets": _check_targets,
+    "repeated words": _check_repeated_words,
+    "odd documents": _check_odd_documents,
+    "serialisation": _check_serialisation,
+}

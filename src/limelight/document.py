@@ -1,0 +1,149 @@
+"""A text as a sequence of words that know where they stand in it.
+
+The word convention is the one of the paper's experiments: lower case; `. , ( ) ! ? '` are words of their own; `" ; :`
+and `<br />` only separate. It is extended to what that convention was not made for: typographic quotes read as plain
+ones, other Unicode punctuation is split off, and each CJK character or emoji is a word.
+
+>>> [word.form for word in read_words("It's GREAT.<br />Really!")]
+['it', "'", 's', 'great', '.', 'really', '!']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from limelight.errors import EmptyTextError, InputError, UnknownNameError
+
+UNKNOWN = "[UNK]"
+"""The unknown token. Written literally in a text it reads as that token, so that other tools can mask with it."""
+
+FeatureKind = Literal["words", "occurrences"]
+Span = tuple[int, int]
+
+_BREAK = r"<[bB][rR]\s*/?>"
+_SEPARATOR = '";:\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a'
+_PUNCTUATION = (
+    "'.,()!?<\\[\\]"
+    "\u00a1\u00a7\u00b6\u00b7\u00bf"  # Latin
+    "\u055a-\u055f\u0589\u05be\u05c0\u05c3\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
+    "\u2010-\u201a\u201b\u2020-\u2027\u2030-\u2038\u203b-\u205e"  # dashes, single quotes, ellipsis, ...
+    "\u3001-\u3003\u3008-\u3011\u3014-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"  # East Asian
+)
+_IDEOGRAPH = "\u3040-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
+_EMOJI_MODIFIER = "\ufe0f\U0001f3fb-\U0001f3ff"
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+
+# The alternatives differ in their first character, but for [UNK] and <br>; the most frequent one stands first.
+_WORD = re.compile(
+    rf"([^\s{_SEPARATOR}{_PUNCTUATION}{_IDEOGRAPH}{_EMOJI}]+"
+    rf"|{re.escape(UNKNOWN)}"
+    rf"|{_FLAG}"
+    rf"|[{_EMOJI}][{_EMOJI_MODIFIER}]*(?:\u200d[{_EMOJI}][{_EMOJI_MODIFIER}]*)*"
+    rf"|[{_IDEOGRAPH}]"
+    rf"|(?!{_BREAK})[{_PUNCTUATION}])"
+    rf"|{_BREAK}"
+)
+_STRAIGHT_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201b": "'"})
+
+
+def _form(surface: str) -> str:
+    """How a word is looked up: lower case, with plain quotes. The unknown token keeps its own spelling."""
+    return UNKNOWN if surface == UNKNOWN else surface.lower().translate(_STRAIGHT_QUOTES)
+
+
+def word_forms(text: str) -> list[str]:
+    """The forms of all words of a text, without their places: the fast path for prediction and training."""
+    surfaces = [surface for surface in _WORD.findall(text) if surface]
+    if UNKNOWN in text:
+        return [_form(surface) for surface in surfaces]
+    # One call for all words; a line break separates them, so each is lowered as if it stood alone.
+    forms = "\n".join(surfaces).lower()
+    return (forms if text.isascii() else forms.translate(_STRAIGHT_QUOTES)).split("\n") if forms else []
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a text: `form` is how models look it up, text[start:end] how it was written."""
+
+    form: str
+    start: int
+    end: int
+
+
+def read_words(text: str) -> tuple[Word, ...]:
+    """All words of a text with their character spans."""
+    return tuple(Word(_form(match[1]), *match.span(1)) for match in _WORD.finditer(text) if match[1])
+
+
+@dataclass(frozen=True)
+class Features:
+    """What an explanation gives weights to. Feature j owns the words `owned[j]` (indices into the document's words)."""
+
+    kind: FeatureKind
+    names: tuple[str, ...]
+    owned: tuple[tuple[int, ...], ...]
+    spans: tuple[tuple[Span, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and the words of it that a model reads."""
+
+    text: str
+    words: tuple[Word, ...]
+    words_cut: int = 0
+
+    @classmethod
+    def read(cls, text: str, limit: int | None = None) -> Document:
+        """Read a text; beyond `limit` words it is cut, and `notices` says so."""
+        if not isinstance(text, str):
+            raise InputError(f"a text must be a string: got {type(text).__name__}; decode bytes first")
+        words = read_words(text)
+        if not words:
+            shown = repr(text if len(text) <= 40 else text[:40] + "…")
+            raise EmptyTextError(f"the text has no words: got {shown}; give a text with at least one word")
+        kept = words if limit is None else words[:limit]
+        return cls(text, kept, len(words) - len(kept))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of an explanation must know about how the text was read."""
+        if not self.words_cut:
+            return ()
+        total = len(self.words) + self.words_cut
+        return (f"the text has {total} words, this model reads {len(self.words)}: the last {self.words_cut} were cut",)
+
+    def features(self, kind: FeatureKind) -> Features:
+        """Group the words into features: every occurrence by itself, or all occurrences of a word together."""
+        if kind not in get_args(FeatureKind):
+            raise UnknownNameError("kind of features", kind, get_args(FeatureKind))
+        owned: list[list[int]]
+        if kind == "occurrences":
+            owned = [[i] for i in range(len(self.words))]
+        else:
+            groups: dict[str, list[int]] = {}
+            for i, word in enumerate(self.words):
+                groups.setdefault(word.form, []).append(i)
+            owned = list(groups.values())
+        return Features(
+            kind=kind,
+            names=tuple(self.words[group[0]].form for group in owned),
+            owned=tuple(map(tuple, owned)),
+            spans=tuple(tuple((self.words[i].start, self.words[i].end) for i in group) for group in owned),
+        )
+
+
+def owners_of_words(features: Features, n_words: int) -> Sequence[int]:
+    """For each word the feature that owns it."""
+    owner = [0] * n_words
+    for j, group in enumerate(features.owned):
+        for i in group:
+            owner[i] = j
+    return owner

@@ -1,0 +1,99 @@
+"""Folding: what a single attention layer knows of a token is one score and C values per head.
+
+The query is always the one of [CLS], so with e_t = W_e[token] + W_p(t)
+
+    r   = W_k^T q / sqrt(d_att)        s_t = r . e_t      (log attention score, Eq. 8)
+    u_c = W_v^T (W_l)_c^T              w_t = u_c . e_t    (value that class c sees, Eqs. 1 and 9)
+
+    f_c(x) = (1/K) Σ_heads Σ_t α_t w_t,      α = softmax(s)
+
+Both are linear in e_t, a sum of a word's and a position's vector: so they are a table over words plus a table over
+positions, and neither keys nor T x T attention matrices are ever built.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FoldedHeads:
+    """The two kinds of direction that scores and values are read along."""
+
+    r: Tensor  # (K, d_e)
+    u: Tensor  # (K, C, d_e)
+
+    @classmethod
+    def fold(cls, e_cls: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_l: Tensor) -> FoldedHeads:
+        """From the embedding of [CLS] (position included) and the stacked weights of the K heads."""
+        q = W_q @ e_cls  # (K, d_att)
+        r = torch.einsum("kad,ka->kd", W_k, q) / math.sqrt(W_k.shape[1])
+        return cls(r, torch.einsum("kod,kco->kcd", W_v, W_l))
+
+    def score_and_value(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """For vectors (..., d_e): scores (..., K) and values (..., K, C). One matrix product."""
+        K, C, d_e = self.u.shape
+        directions = torch.cat([self.r, self.u.reshape(K * C, d_e)])
+        folded = vectors @ directions.T
+        return folded[..., :K], folded[..., K:].reshape(*vectors.shape[:-1], K, C)
+
+
+def folded_logits(scores: Tensor, values: Tensor) -> Tensor:
+    """f (n, C) from scores (n, T, K) and values (n, T, K, C): attention-weighted values, averaged over heads."""
+    alpha = scores.softmax(dim=1)
+    return torch.einsum("ntk,ntkc->nc", alpha, values) / scores.shape[2]
+
+
+@dataclass(frozen=True)
+class FoldedDocument:
+    """A document as the folded model sees it, in float64: words, [CLS], [UNK] and positions apart from each other.
+
+    Word i stands at position i + 1, [CLS] at position 0, [UNK] at every position after the last word.
+    """
+
+    word_scores: Floats  # (words, K)
+    word_values: Floats  # (words, K, C)
+    cls_score: Floats  # (K,)
+    cls_value: Floats  # (K, C)
+    unknown_score: Floats  # (K,)
+    unknown_value: Floats  # (K, C)
+    position_scores: Floats  # (T_max, K)
+    position_values: Floats  # (T_max, K, C)
+
+    @property
+    def scores(self) -> Floats:
+        """s_t of every position: (T_max, K)."""
+        return self._fill(self.cls_score, self.word_scores, self.unknown_score) + self.position_scores
+
+    @property
+    def values(self) -> Floats:
+        """w_t of every position: (T_max, K, C)."""
+        return self._fill(self.cls_value, self.word_values, self.unknown_value) + self.position_values
+
+    @property
+    def removed_scores(self) -> Floats:
+        """log g_{h,t} (Eq. 18): the score of [UNK] at every position, (T_max, K)."""
+        return self.unknown_score + self.position_scores
+
+    @property
+    def removed_values(self) -> Floats:
+        """W_l v_{h,t}: the value of [UNK] at every position, (T_max, K, C)."""
+        return self.unknown_value + self.position_values
+
+    def _fill(self, cls: Floats, words: Floats, unknown: Floats) -> Floats:
+        padding = len(self.position_scores) - 1 - len(words)
+        return np.concatenate([cls[None], words, np.broadcast_to(unknown, (padding, *unknown.shape))])
+
+
+def attention_of_scores(scores: Floats) -> Floats:
+    """α of Eq. 8 for the query of [CLS], from scores (T, K). Returns (T, K); each column sums to 1."""
+    g = np.exp(scores - scores.max(axis=0))
+    return g / g.sum(axis=0)
