@@ -52,15 +52,15 @@ def compare(
     seed: int = 0,
     **options: Any,
 ) -> Comparison:
-    """Several methods on the same features of a text (default: those of the paper's Figure 1).
+    """Several methods on the same features of a text.
+
+    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply to the model.
 
     An option goes to each method that has it; one that no method has is an error.
     """
-    chosen = _chosen(methods)
     _check_arguments(removal, output, seed)
+    chosen = _chosen(methods, model, {"removal": removal, "output": output})
     _check_options(chosen, options)
-    for info in chosen:
-        info.check(model)
     document = model.read(text)
     prediction = predict(model, document)
     request = Request(
@@ -84,14 +84,17 @@ def predict(model: Classifier, document: Document) -> Prediction:
     return Prediction(model.labels[int(logits.argmax())], tuple(model.labels), logits, probabilities(logits))
 
 
-def _chosen(names: Sequence[str] | None) -> list[MethodInfo]:
+def _chosen(names: Sequence[str] | None, model: Classifier, arguments: Mapping[str, str]) -> list[MethodInfo]:
     if names is None:
-        return [info for info in all_methods() if info.figure_1]
+        return [info for info in all_methods() if info.default and info.fits(model, arguments)]
     if isinstance(names, str):
         raise InputError(f"methods must be a list of method ids: got the string {names!r}; write methods=[{names!r}]")
     if not names:
         raise InputError("methods is empty: name at least one, or leave it out for those of Figure 1")
-    return [find(name) for name in names]
+    chosen = [find(name) for name in names]
+    for info in chosen:
+        info.check(model, arguments)
+    return chosen
 
 
 def _check_arguments(removal: str, output: str, seed: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from limelight.errors import NumericalError, ParameterError
 from limelight.methods.registry import Floats, Outcome, Request, method
 from limelight.theory.ratio_game import Coalitions
+from limelight.theory.sample_size import samples_for_stable_top
 
 _ROWS_AT_ONCE = 8192
 """Samples turned into floating-point numbers at once: bounds the memory for any number of samples."""
@@ -48,8 +49,15 @@ def lime(
             "r2": fit.r2,
             "surrogate_prediction": fit.intercept + float(fit.coefficients.sum()),
             "model_prediction": float(game(np.ones((1, d), dtype=bool))[0]),
+            "stable_top": _stable_top(fit, n_samples),
         },
     )
+
+
+def _stable_top(fit: Surrogate, n_samples: int, k: int = 5, level: float = 0.95) -> dict[str, float | int | None]:
+    """How many samples would give the same k strongest words in 95 % of runs; None where two weights are tied."""
+    needed = samples_for_stable_top(fit.coefficients, fit.stderr, n_samples, k, level)
+    return {"k": k, "level": level, "n_samples": int(needed) if math.isfinite(needed) else None}
 
 
 def check_options(n_samples: int, kernel_width: float, ridge: float) -> None:
@@ -100,8 +108,8 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
     """Weighted ridge regression of y on z, intercept unpenalised, with heteroscedasticity-robust standard errors.
 
     With x = z - mean(z) and H = Σ w x xᵀ + ridge·I, the error of the coefficients is H⁻¹ Σ w x ε: its variance is
-    estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where h = w xᵀH⁻¹x is a sample's leverage (the jackknife, "HC3"). Nothing is
-    assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that depend on z.
+    estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where h = w xᵀH⁻¹x is a sample's leverage (the jackknife, "HC3"). Nothing
+    is assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that depend on z.
     """
     if not np.isfinite(y).all():
         raise NumericalError(
@@ -118,8 +126,7 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
         sum_z += root[rows] @ z
     mean_z = sum_z / total
     penalised = gram - np.outer(sum_z, mean_z) + ridge * np.eye(len(gram))
-    # Without ridge a feature that is always kept or always removed leaves H singular: it then gets weight 0.
-    inverse = np.linalg.inv(penalised) if ridge > 0 else np.linalg.pinv(penalised, hermitian=True)
+    inverse = _inverse(penalised, singular=ridge == 0)
     coefficients = inverse @ moment
     intercept = mean_y - float(mean_z @ coefficients)
     residuals = y - intercept - np.concatenate([kept[rows] @ coefficients for rows in _blocks(len(kept))])
@@ -132,15 +139,21 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
     )
 
 
+def _inverse(H: Floats, singular: bool) -> Floats:
+    """Without ridge a feature that is always kept or always removed leaves H singular: it then gets weight 0."""
+    inverse = np.linalg.pinv(H, hermitian=True) if singular else np.linalg.inv(H)
+    return np.asarray(inverse, dtype=np.float64)
+
+
 def _variance(kept: Coalitions, weights: Floats, residuals: Floats, mean_z: Floats, inverse: Floats) -> Floats:
     """The robust variance of each coefficient. Float32: seven digits are plenty for an error, at half the cost."""
-    inverse, mean_z = inverse.astype(np.float32), mean_z.astype(np.float32)
-    at_mean = mean_z @ inverse
-    variance = np.zeros(len(mean_z))
+    H_inverse, mean = inverse.astype(np.float32), mean_z.astype(np.float32)
+    at_mean = mean @ H_inverse
+    variance = np.zeros(len(mean))
     for rows in _blocks(len(kept)):
         z = kept[rows].astype(np.float32)
-        influence = z @ inverse - at_mean
-        leverage = weights[rows] * (np.einsum("ij,ij->i", influence, z) - influence @ mean_z)
+        influence = z @ H_inverse - at_mean
+        leverage = weights[rows] * (np.einsum("ij,ij->i", influence, z) - influence @ mean)
         # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
         scale = weights[rows] * residuals[rows] / np.maximum(1.0 - leverage, 1e-6)
         influence *= influence

@@ -30,7 +30,7 @@ from limelight.models.protocol import CAPABILITIES, Classifier, Game, Removal, p
 
 Floats = npt.NDArray[np.float64]
 Output = Literal["logit", "probability"]
-CapabilityName = Literal["perturbation", "attention", "gradient", "ratio game"]
+CapabilityName = Literal["perturbation", "attention", "gradient", "ratio game", "folded attention"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Outcome:
 class MethodInfo:
     """A method as users see it.
 
-    `exact`: nothing is sampled or approximated. `uses`: which of the common arguments matter to it.
+    `exact`: nothing is sampled or approximated. `uses`: which of the common arguments matter to it; `only`: those it
+    takes one value of. `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1.
     """
 
     id: str
@@ -93,18 +94,28 @@ class MethodInfo:
     exact: bool
     parameters: Mapping[str, Any]
     uses: tuple[str, ...]
+    only: Mapping[str, str]
+    default: bool
     figure_1: bool
     run: Callable[..., Outcome] = field(repr=False)
 
-    def check(self, model: Classifier) -> None:
-        """Raise if the model lacks what this method needs; the message names methods that do apply."""
+    def fits(self, model: Classifier, arguments: Mapping[str, str]) -> bool:
+        """Whether this method applies to this model with these arguments."""
+        able = all(isinstance(model, CAPABILITIES[need]) for need in self.needs)
+        return able and all(arguments[name] == value for name, value in self.only.items())
+
+    def check(self, model: Classifier, arguments: Mapping[str, str]) -> None:
+        """Raise if it does not apply; the message names the methods that do."""
+        if self.fits(model, arguments):
+            return
         missing = [need for need in self.needs if not isinstance(model, CAPABILITIES[need])]
+        wrong = [f"{name}={arguments[name]!r}" for name, value in self.only.items() if arguments[name] != value]
         if missing:
-            usable = [info.id for info in methods() if all(isinstance(model, CAPABILITIES[n]) for n in info.needs)]
-            raise CapabilityError(
-                f"method {self.id!r} needs {' and '.join(missing)} of a model; {type(model).__name__} has it not: "
-                f"choose one of {', '.join(usable) or 'none'}"
-            )
+            problem = f"needs {' and '.join(missing)} of a model, which {type(model).__name__} does not offer"
+        else:
+            problem = f"exists for {' and '.join(f'{n}={v!r}' for n, v in self.only.items())}: got {', '.join(wrong)}"
+        usable = ", ".join(info.id for info in methods() if info.fits(model, arguments))
+        raise CapabilityError(f"method {self.id!r} {problem}; here you can use {usable or 'no method'}")
 
 
 _FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
@@ -119,6 +130,8 @@ def method(
     needs: tuple[CapabilityName, ...],
     exact: bool = True,
     uses: tuple[str, ...] = (),
+    only: Mapping[str, str] = MappingProxyType({}),
+    default: bool = False,
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Register a function as a method."""
 
@@ -126,8 +139,19 @@ def method(
         if id in _REGISTERED:
             raise ValueError(f"two methods are called {id!r}")
         options = {p.name: p.default for p in inspect.signature(run).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        in_figure = id in _FIGURE_1
         _REGISTERED[id] = MethodInfo(
-            id, label, summary, needs, exact, MappingProxyType(options), uses, id in _FIGURE_1, run
+            id,
+            label,
+            summary,
+            needs,
+            exact,
+            MappingProxyType(options),
+            uses,
+            only,
+            default or in_figure,
+            in_figure,
+            run,
         )
         return run
 

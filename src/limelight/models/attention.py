@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +47,12 @@ class AttentionConfig:
             raise ParameterError(f"d_e must be even, because positions come in sine and cosine pairs: got {self.d_e}")
 
 
+@cache
 def sinusoidal_positions(T_max: int, d_e: int) -> Tensor:
-    """W_p(t) of Eq. 3 for t = 1..T_max, in float64. The paper counts coordinates from 1: its 2i-1 is our even index."""
+    """W_p(t) of Eq. 3 for t = 1..T_max, in float64; read it only.
+
+    The paper counts coordinates from 1: its 2i-1 is our even index.
+    """
     t = torch.arange(1, T_max + 1, dtype=torch.float64)[:, None]
     i = torch.arange(1, d_e // 2 + 1, dtype=torch.float64)
     angle = t / T_max ** (2 * i / d_e)
@@ -192,7 +197,7 @@ class AttentionClassifier(nn.Module):
         """Scores and values in float64, from which every explanation of this model follows."""
         rows, heads = self._rows64(document), self._heads64()
         scores, values = (x.cpu().numpy() for x in heads.score_and_value(rows))
-        position_scores, position_values = (x.cpu().numpy() for x in heads.score_and_value(self.W_p.double()))
+        position_scores, position_values = (x.cpu().numpy() for x in heads.score_and_value(self._W_p64()))
         return FoldedDocument(
             scores[2:], values[2:], scores[0], values[0], scores[1], values[1], position_scores, position_values
         )
@@ -229,7 +234,7 @@ class AttentionClassifier(nn.Module):
         deviation = w - (alpha * w).sum(axis=0)
         gradients = (alpha @ u + (alpha * deviation) @ heads.r.cpu().numpy()) / self.config.K
         words = np.arange(len(document.words))
-        embeddings = self._rows64(document)[2:] + self.W_p[1 : 1 + len(words)].double()
+        embeddings = self._rows64(document)[2:] + self._W_p64()[1 : 1 + len(words)]
         return Gradients(gradients[1 : 1 + len(words)], embeddings.cpu().numpy(), words)
 
     def _rows64(self, document: Document) -> Tensor:
@@ -238,9 +243,13 @@ class AttentionClassifier(nn.Module):
         ids = [vocabulary.cls_id, vocabulary.unknown_id, *vocabulary.ids([word.form for word in document.words])]
         return self.W_e.detach()[ids].double()
 
+    def _W_p64(self) -> Tensor:
+        """Positions as exact as float64 has them, whatever the precision of the weights: explanations do not round."""
+        return sinusoidal_positions(self.config.T_max, self.config.d_e).to(self.W_e.device)
+
     def _heads64(self) -> FoldedHeads:
         weights = (w.detach().double() for w in (self.W_q, self.W_k, self.W_v, self.W_l))
-        return FoldedHeads.fold(self.W_e[self.vocabulary.cls_id].detach().double() + self.W_p[0].double(), *weights)
+        return FoldedHeads.fold(self.W_e[self.vocabulary.cls_id].detach().double() + self._W_p64()[0], *weights)
 
 
 def _batches(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from limelight.document import Document, Features
 from limelight.theory.ratio_game import Coalitions, RatioGame
+
+if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
+    from limelight.theory.folding import FoldedDocument
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -87,9 +90,17 @@ class RatioModel(Protocol):
     def ratio_game(self, document: Document, features: Features) -> RatioGame: ...
 
 
+@runtime_checkable
+class Folded(Protocol):
+    """Is a single attention layer: one score and C values per head tell all of a token."""
+
+    def fold_document(self, document: Document) -> FoldedDocument: ...
+
+
 CAPABILITIES: dict[str, type] = {
     "perturbation": Perturbable,
     "attention": Attentive,
     "gradient": Differentiable,
     "ratio game": RatioModel,
+    "folded attention": Folded,
 }
