@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,5 +169,13 @@ def test_wrong_calls_are_refused():
         size_moments(game, 0, np.ones(5), tolerance=5e-15)
     with pytest.raises(ParameterError, match="2 targets"):
         size_moments_of_many([game], [0, 1], [np.ones(5)])
+    with pytest.raises(NumericalError, match="with 4 features"):
+        size_moments_of_many([game], [0], [np.ones(5)], tolerance=5e-16)
     with pytest.raises(ParameterError, match="owns no position"):
         RatioGame.from_positions(*random_document(0, 3, [[0], []]))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has what the test says is missing")
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(ParameterError, match="no CUDA here"):
+        size_moments_of_many([random_game(0, 4)], [0], [np.ones(5)], device="cuda")

@@ -18,6 +18,7 @@ from limelight.models.deletion import deletion_game
 from limelight.models.protocol import Attentions, Game, Gradients, Removal, probabilities
 from limelight.models.vocabulary import Vocabulary
 from limelight.theory.folding import FoldedDocument, FoldedHeads, attention_of_scores, folded_logits
+from limelight.theory.gradient import GradientTerms, theorem_4_1
 from limelight.theory.ratio_game import RatioGame
 
 Floats = npt.NDArray[np.float64]
@@ -236,6 +237,16 @@ class AttentionClassifier(nn.Module):
         words = np.arange(len(document.words))
         embeddings = self._rows64(document)[2:] + self._W_p64()[1 : 1 + len(words)]
         return Gradients(gradients[1 : 1 + len(words)], embeddings.cpu().numpy(), words)
+
+    @torch.no_grad()
+    def gradient_terms(self, document: Document, target: int) -> GradientTerms:
+        """Theorem 4.1 from the parameters: both of its terms, for every head and each word of a document."""
+        W_q, W_k, W_v, W_l = (w.detach().double().cpu().numpy() for w in (self.W_q, self.W_k, self.W_v, self.W_l))
+        e = (self.W_e.detach()[self.encode_document(document)].double() + self._W_p64()).cpu().numpy()
+        alpha = attention_of_scores(self.fold_document(document).scores).T  # (K, T_max)
+        terms = theorem_4_1(alpha, W_v, W_k, W_l, e @ W_v.transpose(0, 2, 1), W_q @ e[0], target)
+        words = slice(1, 1 + len(document.words))
+        return GradientTerms(terms.value_term[:, words], terms.deviation_term[:, words])
 
     def _rows64(self, document: Document) -> Tensor:
         """W_e of [CLS], [UNK] and each word of a document, in float64."""

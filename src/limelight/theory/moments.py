@@ -45,16 +45,22 @@ def recursion_rounding(d: int) -> float:
     return 4.0 * UNIT * d
 
 
-def head_rules(game: RatioGame, tolerance: float) -> list[ExponentialSum]:
-    """One rule per head, for denominators in units of the head's smallest."""
-    rounding = recursion_rounding(game.n_features)
+def tolerance_of_rule(tolerance: float, d: int) -> float:
+    """What rounding in d steps leaves of the tolerance to the quadrature."""
+    rounding = recursion_rounding(d)
     if 0.0 < tolerance < 2.0 * rounding:
         raise NumericalError(
-            f"a relative tolerance of {tolerance:g} cannot be reached in float64 with {game.n_features} features: "
+            f"a relative tolerance of {tolerance:g} cannot be reached in float64 with {d} features: "
             f"ask for {2.0 * rounding:.2g} or more"
         )
+    return tolerance - rounding
+
+
+def head_rules(game: RatioGame, tolerance: float) -> list[ExponentialSum]:
+    """One rule per head, for denominators in units of the head's smallest."""
+    allowed = tolerance_of_rule(tolerance, game.n_features)
     lowest, highest = game.denominator_range()
-    return [exponential_sum(float(high / low), tolerance - rounding) for low, high in zip(lowest, highest, strict=True)]
+    return [exponential_sum(float(high / low), allowed) for low, high in zip(lowest, highest, strict=True)]
 
 
 def checked_weights(size_weights: Floats, d: int) -> Floats:

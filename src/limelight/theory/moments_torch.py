@@ -19,7 +19,14 @@ import numpy as np
 import torch
 
 from limelight.errors import ParameterError
-from limelight.theory.moments import DEFAULT_TOLERANCE, Moments, checked_targets, checked_weights, recursion_rounding
+from limelight.theory.moments import (
+    DEFAULT_TOLERANCE,
+    Moments,
+    checked_targets,
+    checked_weights,
+    recursion_rounding,
+    tolerance_of_rule,
+)
 from limelight.theory.quadrature import ExponentialSum, exponential_sum
 from limelight.theory.ratio_game import Floats, RatioGame
 
@@ -70,7 +77,8 @@ def size_moments_of_many(
         raise ParameterError("games of one call share the number of heads and of size weights: split them by these")
     classes = [checked_targets(game, target)[0] for game, target in zip(games, targets, strict=True)]
     results: list[Moments | None] = [None] * len(games)
-    budget = memory_bytes if memory_bytes is not None else _free_bytes(device)
+    free = _free_bytes(device)
+    budget = free if memory_bytes is None else memory_bytes
     for members, rule in _batches(games, tolerance, budget):
         block = _nodes_at_once(games[members[0]], len(members), len(rule), budget)
         F, G = _moments_of_batch(games, classes, weights, members, rule, block, device)
@@ -89,6 +97,8 @@ def size_moments_of_many(
 
 def _free_bytes(device: str) -> int:
     if torch.device(device).type == "cuda":
+        if not torch.cuda.is_available():
+            raise ParameterError(f"device {device!r} was asked for, but torch finds no CUDA here: use device='cpu'")
         return int(GPU_SHARE * torch.cuda.mem_get_info(torch.device(device))[0])
     return CPU_BYTES
 
@@ -112,7 +122,7 @@ def _batches(games: Sequence[RatioGame], tolerance: float, budget: int) -> Itera
     for key in sorted(groups):
         members = sorted(groups[key], key=lambda i: (-games[i].n_features, i))
         longest = games[members[0]].n_features
-        rule = exponential_sum(max(ratios[i] for i in members), tolerance - recursion_rounding(longest))
+        rule = exponential_sum(max(ratios[i] for i in members), tolerance_of_rule(tolerance, longest))
         while members:
             fit = max(1, budget // (_state_bytes(games[members[0]]) * len(rule)))
             yield members[:fit], rule

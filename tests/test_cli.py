@@ -1,0 +1,411 @@
+"""The command line: what it prints, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import limelight
+from conftest import small_model
+from limelight import cli
+from limelight.methods.registry import methods
+from limelight.models import checkpoint
+from show.samples import comparison_of
+
+TEXT = "The film was GREAT, but too long."
+COMMAND = (sys.executable, "-c", "from limelight.cli import main; main()")
+FIGURE_1 = ["alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a small model, for processes of their own."""
+    path = tmp_path_factory.mktemp("models") / "small"
+    checkpoint.save(small_model().float(), path, "# A small model\n")
+    return path
+
+
+def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(cli.app, [str(a) for a in arguments], input=stdin, env={"COLUMNS": "100"})
+
+
+def process(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def assert_refused(result: Result, *parts: str) -> None:
+    """One clear message on standard error, exit code 2, no traceback."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+def test_explain_shows_the_prediction_and_a_row_per_method(folder: Path) -> None:
+    result = run("explain", TEXT, "--model", folder)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert re.match(r"(negative|neutral|positive) +━*─* +\d+\.\d % +logit", lines[0])
+    rows = [line for line in lines if "GREAT" in line]
+    labels = [info.label for info in methods() if info.default]
+    assert len(labels) >= len(FIGURE_1)
+    assert [row.startswith(f"{label} ") for row, label in zip(rows, labels, strict=True)] == [True] * len(labels)
+
+
+@pytest.mark.parametrize("how", ["argument", "file", "dash", "pipe", "file dash"])
+def test_text_comes_from_an_argument_a_file_or_standard_input(folder: Path, tmp_path: Path, how: str) -> None:
+    file = tmp_path / "review.txt"
+    file.write_text(TEXT, encoding="utf-8-sig")
+    arguments = {"argument": [TEXT], "file": ["--file", file], "dash": ["-"], "pipe": [], "file dash": ["--file", "-"]}
+    result = run("explain", *arguments[how], "--model", folder, "--format", "json", stdin=TEXT)
+    assert json.loads(result.stdout)["text"] == TEXT
+
+
+def test_json_is_the_contract(folder: Path) -> None:
+    result = run("explain", "Très bon 非 film", "--model", folder, "--format", "json", "--seed", "3", "--samples", "64")
+    given = json.loads(result.stdout)
+    assert result.stdout.endswith("}\n")
+    assert "Très bon 非 film" in result.stdout
+    expected = limelight.compare(limelight.load(folder), "Très bon 非 film", seed=3, n_samples=64).to_dict()
+    for explanation in (*given["explanations"], *expected["explanations"]):
+        del explanation["seconds"]
+    assert given == expected
+    assert [explanation["method"] for explanation in given["explanations"]][: len(FIGURE_1)] == FIGURE_1
+
+
+def test_options_reach_the_library(folder: Path) -> None:
+    choices = ("--features", "occurrences", "--removal", "delete", "--output", "probability", "--format", "json")
+    options = ("--method", "gxi,lime", "--target", "neutral", "--samples", "50")
+    result = run("explain", "long, long film", "--model", folder, *choices, *options)
+    first, second = json.loads(result.stdout)["explanations"]
+    assert (first["method"], second["method"]) == ("gxi", "lime")
+    assert second["target"] == "neutral"
+    assert second["features"] == ["long", ",", "long", "film"]
+    parameters = {"features": "occurrences", "removal": "delete", "output": "probability", "n_samples": 50}
+    assert parameters.items() <= second["parameters"].items()
+
+
+def test_all_methods_are_those_that_the_model_can_serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run("explain", "fine film", "--model", folder, "--method", "all", "--format", "json")
+    assert [e["method"] for e in json.loads(result.stdout)["explanations"]] == [info.id for info in methods()]
+
+    class OnlyPerturbable:
+        def __init__(self) -> None:
+            inner = small_model()
+            self.labels, self.read, self.perturb = inner.labels, inner.read, inner.perturb
+            self.predict_logits, self.predict_proba = inner.predict_logits, inner.predict_proba
+
+    monkeypatch.setattr(limelight, "load", lambda path: OnlyPerturbable(), raising=False)
+    result = run("explain", "fine film", "--method", "all", "--format", "json")
+    assert "lime" in [e["method"] for e in json.loads(result.stdout)["explanations"]]
+    assert "gxi" not in result.stdout
+    assert result.stderr.startswith("note: left out")
+
+
+def test_numbers_and_no_color(folder: Path) -> None:
+    result = run("explain", TEXT, "--model", folder, "--numbers", "--no-color", "--method", "gxi")
+    assert re.search(r"^great +[+-]\d", result.stdout, re.MULTILINE)
+    forced = process("explain", TEXT, "--model", folder, FORCE_COLOR="1", TERM="xterm-256color")
+    assert b"\x1b[" in forced.stdout
+    plain = process("explain", TEXT, "--model", folder, "--no-color", FORCE_COLOR="1", TERM="xterm-256color")
+    assert b"[38;" not in plain.stdout
+    assert b"[48;" not in plain.stdout
+    assert b"[+" in plain.stdout
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.json", b"{"), ("a.html", b"<!DOCTYPE html>"), ("a.txt", b"")])
+def test_out_writes_a_file_whose_ending_says_the_format(folder: Path, tmp_path: Path, name: str, start: bytes) -> None:
+    out = tmp_path / name
+    out.write_text("old")
+    result = run("explain", TEXT, "--model", folder, "--out", out)
+    assert (result.exit_code, result.output) == (0, "")
+    assert out.read_bytes().startswith(start)
+    assert b"GREAT" in out.read_bytes()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_format_wins_over_the_ending(folder: Path, tmp_path: Path) -> None:
+    run("explain", TEXT, "--model", folder, "--out", tmp_path / "a.html", "--format", "json")
+    assert json.loads((tmp_path / "a.html").read_text("utf-8"))["text"] == TEXT
+
+
+def test_out_follows_links_and_keeps_permissions(folder: Path, tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    run("explain", TEXT, "--model", folder, "--out", link)
+    assert link.is_symlink()
+    assert json.loads(real.read_text("utf-8"))["text"] == TEXT
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_out_that_cannot_be_written_is_refused_and_loses_nothing(folder: Path, tmp_path: Path) -> None:
+    assert_refused(run("explain", TEXT, "--model", folder, "--out", tmp_path), "it is a folder")
+    assert_refused(run("explain", TEXT, "--model", folder, "--out", tmp_path / "no" / "a.html"), "there is no folder")
+    name = "x" * 255
+    (tmp_path / name).write_text("old")
+    assert_refused(run("explain", TEXT, "--model", folder, "--out", tmp_path / (name + "x")), "cannot write")
+    assert (tmp_path / name).read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_failed_write_leaves_the_old_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "a.json"
+    out.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    assert_refused(run("explain", TEXT, "--model", folder, "--out", out), "No space left on device")
+    assert out.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_bad_input_is_refused_with_what_to_do(folder: Path, tmp_path: Path) -> None:
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("café".encode("latin-1"))
+    model = ("--model", folder)
+    assert_refused(run("explain", "  ", *model), "no words")
+    assert_refused(run("explain", *model, stdin=""), "no words")
+    assert_refused(run("explain", "hi", "--file", latin), "give one of them")
+    assert_refused(run("explain", "--file", tmp_path / "none.txt"), "there is no file", "check its name")
+    assert_refused(run("explain", "--file", tmp_path), "is a folder")
+    assert_refused(run("explain", "--file", latin), "not UTF-8", "0xe9 at position 3", "iconv")
+    assert_refused(run("explain", "-", stdin=b"\xff\xfe"), "standard input is not UTF-8")
+    assert_refused(run("explain", "caf\udce9"), "not valid UTF-8")
+    assert_refused(run("explain", "hi", "--model", tmp_path / "none"), "does not exist")
+    assert_refused(run("explain", "hi", *model, "--method", "lyme"), "did you mean 'lime'")
+    assert_refused(run("explain", "hi", *model, "--method", ","), "name at least one")
+    assert_refused(run("explain", "hi", *model, "--target", "bad"), "unknown label 'bad'", "'negative'")
+    assert_refused(run("explain", "hi", *model, "--samples", "0"), "at least 2")
+    assert_refused(run("explain", "hi", *model, "--seed", "-1"), "seed")
+    assert_refused(run("explain", "hi", *model, "--method", "gxi", "--samples", "9"), "n_samples")
+
+
+def test_hostile_names_in_errors_do_not_act(folder: Path) -> None:
+    result = run("explain", "hi", "--model", folder, "--file", "\x1b[31m\u202ex[red]")
+    assert "\x1b" not in result.stderr
+    assert "\u202e" not in result.stderr
+    assert "␛[31m<U+202E>x[red]" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--features", "--removal", "--output", "--format"])
+def test_choices_are_checked(option: str) -> None:
+    result = run("explain", "hi", option, "nothing")
+    assert result.exit_code == 2
+    assert "Invalid value" in result.stderr
+
+
+def test_no_text_at_a_keyboard_is_a_helpful_error() -> None:
+    leader, follower = os.openpty()
+    try:
+        done = subprocess.run(
+            [*COMMAND, "explain"],
+            stdin=follower,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert done.returncode == 2
+    assert b"there is no text to explain" in done.stderr
+
+
+def test_a_text_too_long_for_a_file_name_is_a_text(folder: Path) -> None:
+    text = "非" * 200
+    assert json.loads(run("explain", text, "--model", folder, "--format", "json").stdout)["text"] == text
+
+
+def test_a_text_that_names_a_file_gets_a_note(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("review.txt").write_text("great")
+    result = run("explain", "review.txt", "--model", folder, "--format", "json")
+    assert json.loads(result.stdout)["text"] == "review.txt"
+    assert "use --file review.txt" in result.stderr
+
+
+def test_numbers_that_are_not_finite_are_refused_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = comparison_of("fine", [1.0], diagnostics={"r2": np.nan})
+    monkeypatch.setattr(limelight, "load", lambda path: small_model(), raising=False)
+    monkeypatch.setattr(limelight, "compare", lambda *args, **options: broken)
+    assert_refused(run("explain", "fine", "--format", "json"), "cannot be written as JSON")
+
+
+def test_json_and_html_are_utf_8_on_any_terminal(folder: Path) -> None:
+    text = "Très bon 非 👍"
+    arguments = ("explain", text, "--model", folder, "--method", "gxi", "--format")
+    done = process(*arguments, "json", PYTHONIOENCODING="latin-1")
+    assert json.loads(done.stdout.decode("utf-8"))["text"] == text
+    done = process(*arguments, "html", PYTHONIOENCODING="utf-16")
+    assert "非" in done.stdout.decode("utf-8")
+
+
+def test_a_terminal_without_unicode_still_gets_a_table(folder: Path) -> None:
+    done = process("explain", "bon 非 film", "--model", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert rb"\u975e" in done.stdout
+    assert b"alpha-avg" in done.stdout
+
+
+@pytest.mark.parametrize("format", ["table", "json"])
+def test_a_closed_pipe_is_no_accident(folder: Path, format: str) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "explain", "-", "--model", str(folder), "--format", format],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout
+        assert running.stdin
+        assert running.stderr
+        running.stdout.close()
+        running.stdin.write(TEXT.encode() * 200)
+        running.stdin.close()
+        complaint = running.stderr.read()
+    assert complaint == b""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["explain", "--help"], ["train", "--help"], ["methods"]]
+)
+def test_answers_without_torch(arguments: list[str]) -> None:
+    code = (
+        "import sys, limelight.cli\n"
+        "try: limelight.cli.main()\n"
+        "except SystemExit as stop: assert not stop.code, stop.code\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"limelight {limelight.__version__}\n"
+
+
+def test_help_has_examples() -> None:
+    assert "limelight explain" in run("--help").stdout
+    for command in ("explain", "train"):
+        result = run(command, "--help")
+        assert result.exit_code == 0
+        assert "Examples" in result.stdout
+
+
+@pytest.mark.parametrize("columns", ["40", "120"])
+def test_methods_lists_all_with_what_they_need(columns: str) -> None:
+    result = CliRunner().invoke(cli.app, ["methods"], env={"COLUMNS": columns})
+    words = re.sub(r"\s+", " ", result.stdout)
+    for info in methods():
+        assert info.id in words
+        assert info.label in words
+        assert info.needs[0] in words
+    assert ("exact" in words, "sampled" in words) == (True, True)
+    assert max(map(len, result.stdout.splitlines())) <= int(columns)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    rows = [("the film was great", 1), ("the film was bad", 0), ("very good it was", 1), ("too long and bad", 0)] * 12
+    path.write_text("body,y\n" + "".join(f"{text},{label}\n" for text, label in rows), encoding="utf-8")
+    return path
+
+
+COLUMNS = ["--text-column", "body", "--label-column", "y", "--label-names", "0=dull,1=fine", "--device", "cpu"]
+
+
+def test_train_then_explain(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    arguments = ["train", data, "--out", out, *COLUMNS, "--epochs", "2", "--validation", "0.25", "--test", data]
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert re.search(r"validation accuracy [\d.]+ %, test accuracy [\d.]+ %\n$", result.stdout)
+    assert re.search(r"^epoch 2/2  loss \d\.\d+  accuracy [\d.]+ %  validation [\d.]+ %", result.stderr, re.MULTILINE)
+    shown = json.loads(run("explain", "a great film", "--model", out, "--format", "json").stdout)
+    assert shown["prediction"]["labels"] == ["dull", "fine"]
+    assert_refused(run(*arguments), "holds a finished model")
+
+
+def test_train_refuses_bad_input(data: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "model")
+    for arguments, expected in (
+        ([tmp_path / "none.csv", *out], "none.csv"),
+        ([data, *out], "text"),
+        ([data, *out, *COLUMNS, "--preset", "papper"], "did you mean 'paper'"),
+        ([data, *out, *COLUMNS, "--validation", "many"], "--validation must be"),
+        ([data, *out, "--label-names", "fine"], "--label-names must look like"),
+        ([data, *out, "--label-names", "0=,1=x"], "--label-names must look like"),
+    ):
+        result = run("train", *arguments)
+        assert result.exit_code == 2, (arguments, result.output)
+        assert result.stderr.splitlines()[-1].startswith("error: ")
+        assert expected in result.stderr
+        assert not (tmp_path / "model").exists()
+
+
+def test_interrupted_training_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    command = ["train", data, "--out", out, *COLUMNS, "--epochs", "100000", "--validation", "8"]
+    with subprocess.Popen(
+        [*COMMAND, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stderr
+        seen = b""
+        deadline = time.monotonic() + 100
+        while b"epoch 2/" not in seen and time.monotonic() < deadline:
+            seen += running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+        assert running.wait(60) == 130
+    assert b"Traceback" not in rest
+    last = rest.splitlines()[-1].decode()
+    assert re.fullmatch(
+        rf"stopped: {out} keeps the run up to epoch \d+: give the same command to go on from there", last
+    )
+
+
+def test_interrupted_before_anything_was_stored(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from limelight.models import training
+
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train", stop)
+    result = run("train", data, "--out", tmp_path / "model")
+    assert result.exit_code == 130
+    assert "nothing was stored" in result.stderr
+
+
+def test_interrupted_explaining_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(path: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(limelight, "load", stop, raising=False)
+    result = run("explain", "fine")
+    assert result.exit_code == 130
+    assert result.stderr == "stopped: interrupted from the keyboard\n"
