@@ -41,6 +41,7 @@ def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> No
             assert (e.stderr >= 0).all(), "a standard error below zero"
         assert e.exact == find(method).exact, "the explanation and the registry disagree on what is exact"
         assert (e.stderr is not None) == ("seed" in find(method).uses), "standard errors belong to sampled methods"
+        assert find(method).signed or (e.weights >= 0).all(), "a weight below zero from a method without sign"
         assert e.method == method, f"{method!r} calls itself {e.method!r}"
         assert e.seconds >= 0, "time that runs backwards"
 

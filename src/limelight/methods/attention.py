@@ -5,7 +5,13 @@ from __future__ import annotations
 from limelight.methods.registry import Outcome, Request, method
 
 
-@method("alpha-avg", label="α-avg", summary="Attention from [CLS], mean over the heads (Eq. 10)", needs=("attention",))
+@method(
+    "alpha-avg",
+    label="α-avg",
+    summary="Attention from [CLS], mean over the heads (Eq. 10)",
+    needs=("attention",),
+    signed=False,
+)
 def alpha_avg(request: Request) -> Outcome:
     attentions = request.model.attentions(request.document)
     return Outcome(request.per_feature(attentions.weights.mean(axis=0), attentions.words))

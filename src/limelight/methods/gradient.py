@@ -23,12 +23,12 @@ def g_avg(request: Request) -> Outcome:
     return _reduced(request, lambda g: g.gradients.mean(axis=1))
 
 
-@method("g-l1", label="G-l1", summary="L1 norm of the gradient", needs=("gradient",), uses=("output",))
+@method("g-l1", label="G-l1", summary="L1 norm of the gradient", needs=("gradient",), uses=("output",), signed=False)
 def g_l1(request: Request) -> Outcome:
     return _reduced(request, lambda g: np.abs(g.gradients).sum(axis=1))
 
 
-@method("g-l2", label="G-l2", summary="L2 norm of the gradient", needs=("gradient",), uses=("output",))
+@method("g-l2", label="G-l2", summary="L2 norm of the gradient", needs=("gradient",), uses=("output",), signed=False)
 def g_l2(request: Request) -> Outcome:
     return _reduced(request, lambda g: np.sqrt((g.gradients**2).sum(axis=1)))
 

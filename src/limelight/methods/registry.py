@@ -84,7 +84,8 @@ class MethodInfo:
     """A method as users see it.
 
     `exact`: nothing is sampled or approximated. `uses`: which of the common arguments matter to it; `only`: those it
-    takes one value of. `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1.
+    takes one value of. `signed`: a weight below zero speaks against the target; without, weights are never negative.
+    `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1.
     """
 
     id: str
@@ -95,6 +96,7 @@ class MethodInfo:
     parameters: Mapping[str, Any]
     uses: tuple[str, ...]
     only: Mapping[str, str]
+    signed: bool
     default: bool
     figure_1: bool
     run: Callable[..., Outcome] = field(repr=False)
@@ -131,6 +133,7 @@ def method(
     exact: bool = True,
     uses: tuple[str, ...] = (),
     only: Mapping[str, str] = MappingProxyType({}),
+    signed: bool = True,
     default: bool = False,
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Register a function as a method."""
@@ -139,19 +142,19 @@ def method(
         if id in _REGISTERED:
             raise ValueError(f"two methods are called {id!r}")
         options = {p.name: p.default for p in inspect.signature(run).parameters.values() if p.kind is p.KEYWORD_ONLY}
-        in_figure = id in _FIGURE_1
         _REGISTERED[id] = MethodInfo(
-            id,
-            label,
-            summary,
-            needs,
-            exact,
-            MappingProxyType(options),
-            uses,
-            only,
-            default or in_figure,
-            in_figure,
-            run,
+            id=id,
+            label=label,
+            summary=summary,
+            needs=needs,
+            exact=exact,
+            parameters=MappingProxyType(options),
+            uses=uses,
+            only=only,
+            signed=signed,
+            default=default or id in _FIGURE_1,
+            figure_1=id in _FIGURE_1,
+            run=run,
         )
         return run
 

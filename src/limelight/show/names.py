@@ -15,13 +15,9 @@ def method_label(id: str, *, ascii_only: bool = False) -> str:
     return visible(id if ascii_only and not label.isascii() else label)
 
 
-# Attention weights and norms are never negative: a word that they colour may speak for either side.
-_WITHOUT_SIGN = frozenset({"alpha-avg", "alpha-max", "g-l1", "g-l2"})
-
-
 def has_sign(id: str) -> bool:
-    """Whether the weights of a method say on which side a word is, besides how much it matters."""
-    return id not in _WITHOUT_SIGN
+    """Whether the weights of a method say on which side a word is; attention weights and norms do not."""
+    return next((info.signed for info in methods() if info.id == id), True)
 
 
 def accuracy(exact: bool, parameters: Mapping[str, Any]) -> str:

@@ -25,6 +25,10 @@ from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import Floats, RatioGame
 
 
+COMPILED_ABOVE = 64
+"""Features: below, torch takes some 50 ms at most; loading compiled code takes half a second, compiling it several."""
+
+
 @dataclass(frozen=True)
 class ExactValues:
     """One number per feature, and how far from exact it can be."""
@@ -97,6 +101,15 @@ class LimeDesign:
         return beta, intercept, float(moved * (2.0 / apart + 1.0 / along))
 
 
+def _moments(game: RatioGame, target: int, size_weights: Floats, tolerance: float) -> Moments:
+    """For one document: by torch where it is short, since loading the compiled code would cost more than it saves."""
+    if game.n_features > COMPILED_ABOVE:
+        return size_moments(game, target, size_weights, tolerance)
+    from limelight.theory.moments_torch import size_moments_of_many  # torch takes seconds to import
+
+    return size_moments_of_many([game], [target], [size_weights], tolerance)[0]
+
+
 def lime_limit(
     game: RatioGame,
     target: int,
@@ -112,7 +125,7 @@ def lime_limit(
     """
     design = LimeDesign.of(game.n_features, n_samples, kernel_width, ridge)
     weights = np.where(np.isfinite(design.size_weights), design.size_weights, 0.0)
-    return lime_limit_from(size_moments(game, target, weights, tolerance), design)
+    return lime_limit_from(_moments(game, target, weights, tolerance), design)
 
 
 def lime_limit_from(moments: Moments, design: LimeDesign, row: int = 0, target_row: int = 0) -> ExactValues:
@@ -133,7 +146,7 @@ def shapley_weights(d: int) -> Floats:
 
 def shapley(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) -> ExactValues:
     """Exact Shapley values; the intercept is f with everything removed, so that all of it sums to f(document)."""
-    return shapley_from(size_moments(game, target, shapley_weights(game.n_features), tolerance))
+    return shapley_from(_moments(game, target, shapley_weights(game.n_features), tolerance))
 
 
 def shapley_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
