@@ -18,7 +18,11 @@ def alpha_avg(request: Request) -> Outcome:
 
 
 @method(
-    "alpha-max", label="α-max", summary="Attention from [CLS], maximum over the heads (Eq. 11)", needs=("attention",)
+    "alpha-max",
+    label="α-max",
+    summary="Attention from [CLS], maximum over the heads (Eq. 11)",
+    needs=("attention",),
+    signed=False,
 )
 def alpha_max(request: Request) -> Outcome:
     attentions = request.model.attentions(request.document)

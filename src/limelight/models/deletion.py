@@ -1,7 +1,7 @@
 """Deleting words: what is left moves up, so each word meets every position before its own.
 
-In folded form a word i at position p has weight exp(s_i + s_p) and value w_i + w_p. All pairs (i, p) fit into one table;
-a perturbed document is then a sum of its rows, one per word kept, plus the [UNK] padding behind the last.
+In folded form a word i at position p has weight exp(s_i + s_p) and value w_i + w_p. All pairs (i, p) fit into one
+table; a perturbed document is then a sum of its rows, one per word kept, plus the [UNK] padding behind the last.
 """
 
 from __future__ import annotations
