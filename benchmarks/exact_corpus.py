@@ -1,0 +1,55 @@
+"""Exact LIME and exact Shapley values of every document of a data file, on a GPU or the CPU.
+
+    python benchmarks/exact_corpus.py imdb-test.jsonl --model paper-model --device cuda
+
+Distinct words are the features, removal masks them, the class is the last label. Checks Shapley's efficiency on all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import limelight
+from limelight.data import read_labelled
+from limelight.theory.values import lime_limit_and_shapley
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--model", default=None)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--documents", type=int, default=None)
+    arguments = parser.parse_args()
+    model = limelight.load(arguments.model)
+    target = len(model.labels) - 1
+    texts = read_labelled(arguments.data).texts[: arguments.documents]
+    started = time.perf_counter()
+    games = []
+    for text in texts:
+        document = model.read(text)
+        games.append(model.ratio_game(document, document.features("words")))
+    built = time.perf_counter()
+    found = lime_limit_and_shapley(games, [target] * len(games), device=arguments.device)
+    done = time.perf_counter()
+    gaps, ratios = [], []
+    for game, (_, shapley) in zip(games, found, strict=True):
+        ends = game.evaluate(np.array([[True], [False]]) * np.ones((1, game.n_features), dtype=bool))[:, target]
+        gaps.append(abs(shapley.values.sum() - (ends[0] - ends[1])))
+        lowest, highest = game.denominator_range()
+        ratios.append(float((highest / lowest).max()))
+    sizes = [game.n_features for game in games]
+    print(f"{len(games):,} documents, {np.mean(sizes):.0f} features on average, at most {max(sizes)}; {model}")
+    print(
+        f"reading, building games {built - started:.1f} s; LIME and Shapley {done - built:.1f} s on {arguments.device}"
+    )
+    print(f"{len(games) / (done - built):.0f} documents a second; {len(games) / (done - started):.0f} with reading")
+    print(f"largest efficiency gap {max(gaps):.1e}; largest error bound {max(s.error for _, s in found):.1e}")
+    print(f"D_max/D_min: median {np.median(ratios):.1e}, largest {max(ratios):.1e}")
+
+
+if __name__ == "__main__":
+    main()
