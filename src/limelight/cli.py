@@ -134,6 +134,13 @@ def explain(
     removal: Annotated[Literal["mask", "delete"], typer.Option(help="How a word is taken out of the text.")] = "mask",
     output: Annotated[Literal["logit", "probability"], typer.Option(help="The number to explain.")] = "logit",
     samples: Annotated[int | None, typer.Option(help="Samples for the methods that draw them.")] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Relative tolerance of exact values. Default: 1e-11.", show_default=False)
+    ] = None,
+    kernel_width: Annotated[
+        float | None, typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False)
+    ] = None,
+    ridge: Annotated[float | None, typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.")] = 0,
     numbers: Annotated[
         bool, typer.Option("--numbers", "-n", help="A table of weights instead of coloured words.")
@@ -150,6 +157,7 @@ def explain(
     from limelight import compare, load
 
     classifier = load(model)
+    options = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
     comparison = compare(
         classifier,
         given,
@@ -159,7 +167,7 @@ def explain(
         removal=removal,
         output=output,
         seed=seed,
-        **({} if samples is None else {"n_samples": samples}),
+        **{name: value for name, value in options.items() if value is not None},
     )
     _deliver(comparison, format or _format_of(out), out, numbers=numbers, no_color=no_color)
 

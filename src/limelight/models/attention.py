@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,7 +149,7 @@ class AttentionClassifier(nn.Module):
         logits = torch.einsum("kco,ko->kc", self.W_l, v_tilde).mean(dim=0)
         return ReferenceForward(e, q, k, v, attention, v_tilde, logits)
 
-    def heads(self, cls_row: Tensor | None = None) -> FoldedHeads:
+    def heads(self, cls_row: Tensor | None = None) -> FoldedHeads[Tensor]:
         """The folded heads; `cls_row` stands in for W_e[CLS] where training has taken rows out of the table."""
         row = self.W_e[self.vocabulary.cls_id] if cls_row is None else cls_row
         return FoldedHeads.fold(row + self.W_p[0], self.W_q, self.W_k, self.W_v, self.W_l)
@@ -165,7 +166,7 @@ class AttentionClassifier(nn.Module):
         slot = present.cumsum(0) - 1
         return present.nonzero().squeeze(1), slot[ids]
 
-    def logits_of_rows(self, rows: Tensor, slots: Tensor, heads: FoldedHeads) -> Tensor:
+    def logits_of_rows(self, rows: Tensor, slots: Tensor, heads: FoldedHeads[Tensor]) -> Tensor:
         """The folded forward: only the words that occur are folded, then looked up for each position."""
         word_scores, word_values = heads.score_and_value(rows)
         position_scores, position_values = heads.score_and_value(self.W_p[: slots.shape[1]])
@@ -193,12 +194,11 @@ class AttentionClassifier(nn.Module):
 
     # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
 
-    @torch.no_grad()
     def fold_document(self, document: Document) -> FoldedDocument:
         """Scores and values in float64, from which every explanation of this model follows."""
-        rows, heads = self._rows64(document), self._heads64()
-        scores, values = (x.cpu().numpy() for x in heads.score_and_value(rows))
-        position_scores, position_values = (x.cpu().numpy() for x in heads.score_and_value(self._W_p64()))
+        heads = self._heads64()
+        scores, values = heads.score_and_value(self._rows64(document))
+        position_scores, position_values = heads.score_and_value(self._W_p64())
         return FoldedDocument(
             scores[2:], values[2:], scores[0], values[0], scores[1], values[1], position_scores, position_values
         )
@@ -223,7 +223,6 @@ class AttentionClassifier(nn.Module):
         words = np.arange(len(document.words))
         return Attentions(alpha[1 : 1 + len(words)].T.copy(), words)
 
-    @torch.no_grad()
     def gradients(self, document: Document, direction: Floats) -> Gradients:
         """Theorem 4.1 in folded form, for the words of a document:
 
@@ -231,36 +230,45 @@ class AttentionClassifier(nn.Module):
         """
         folded, heads = self.fold_document(document), self._heads64()
         alpha, w = attention_of_scores(folded.scores), folded.values @ direction  # both (T_max, K)
-        u = np.einsum("kcd,c->kd", heads.u.cpu().numpy(), direction)
+        u = np.einsum("kcd,c->kd", heads.u, direction)
         deviation = w - (alpha * w).sum(axis=0)
-        gradients = (alpha @ u + (alpha * deviation) @ heads.r.cpu().numpy()) / self.config.K
+        gradients = (alpha @ u + (alpha * deviation) @ heads.r) / self.config.K
         words = np.arange(len(document.words))
         embeddings = self._rows64(document)[2:] + self._W_p64()[1 : 1 + len(words)]
-        return Gradients(gradients[1 : 1 + len(words)], embeddings.cpu().numpy(), words)
+        return Gradients(gradients[1 : 1 + len(words)], embeddings, words)
 
-    @torch.no_grad()
     def gradient_terms(self, document: Document, target: int) -> GradientTerms:
         """Theorem 4.1 from the parameters: both of its terms, for every head and each word of a document."""
-        W_q, W_k, W_v, W_l = (w.detach().double().cpu().numpy() for w in (self.W_q, self.W_k, self.W_v, self.W_l))
-        e = (self.W_e.detach()[self.encode_document(document)].double() + self._W_p64()).cpu().numpy()
+        W_q, W_k, W_v, W_l = self._weights64()
+        ids = self.encode_document(document).cpu()
+        e = _array64(self.W_e.detach()[ids]) + self._W_p64()
         alpha = attention_of_scores(self.fold_document(document).scores).T  # (K, T_max)
         terms = theorem_4_1(alpha, W_v, W_k, W_l, e @ W_v.transpose(0, 2, 1), W_q @ e[0], target)
         words = slice(1, 1 + len(document.words))
         return GradientTerms(terms.value_term[:, words], terms.deviation_term[:, words])
 
-    def _rows64(self, document: Document) -> Tensor:
-        """W_e of [CLS], [UNK] and each word of a document, in float64."""
+    # Explanations are computed with NumPy: the arrays are small, and starting torch's threads would take longer.
+
+    def _rows64(self, document: Document) -> Floats:
+        """W_e of [CLS], [UNK] and each word of a document."""
         vocabulary = self.vocabulary
         ids = [vocabulary.cls_id, vocabulary.unknown_id, *vocabulary.ids([word.form for word in document.words])]
-        return self.W_e.detach()[ids].double()
+        return _array64(self.W_e.detach()[ids])
 
-    def _W_p64(self) -> Tensor:
+    def _W_p64(self) -> Floats:
         """Positions as exact as float64 has them, whatever the precision of the weights: explanations do not round."""
-        return sinusoidal_positions(self.config.T_max, self.config.d_e).to(self.W_e.device)
+        return sinusoidal_positions(self.config.T_max, self.config.d_e).numpy()
 
-    def _heads64(self) -> FoldedHeads:
-        weights = (w.detach().double() for w in (self.W_q, self.W_k, self.W_v, self.W_l))
-        return FoldedHeads.fold(self.W_e[self.vocabulary.cls_id].detach().double() + self._W_p64()[0], *weights)
+    def _weights64(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return _array64(self.W_q), _array64(self.W_k), _array64(self.W_v), _array64(self.W_l)
+
+    def _heads64(self) -> FoldedHeads[npt.NDArray[Any]]:
+        e_cls = _array64(self.W_e.detach()[self.vocabulary.cls_id]) + self._W_p64()[0]
+        return FoldedHeads.fold(e_cls, *self._weights64())
+
+
+def _array64(weights: Tensor) -> Floats:
+    return weights.detach().cpu().numpy().astype(np.float64)
 
 
 def _batches(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:

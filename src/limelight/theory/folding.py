@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,28 +23,29 @@ import torch
 from torch import Tensor
 
 Floats = npt.NDArray[np.float64]
+Array = TypeVar("Array", Tensor, npt.NDArray[Any])
 
 
 @dataclass(frozen=True)
-class FoldedHeads:
-    """The two kinds of direction that scores and values are read along."""
+class FoldedHeads(Generic[Array]):
+    """The two kinds of direction that scores and values are read along. Tensors when training, arrays when explaining:
+    only operators that both have are used."""
 
-    r: Tensor  # (K, d_e)
-    u: Tensor  # (K, C, d_e)
+    r: Array  # (K, d_e)
+    u: Array  # (K, C, d_e)
 
     @classmethod
-    def fold(cls, e_cls: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_l: Tensor) -> FoldedHeads:
+    def fold(cls, e_cls: Array, W_q: Array, W_k: Array, W_v: Array, W_l: Array) -> FoldedHeads[Array]:
         """From the embedding of [CLS] (position included) and the stacked weights of the K heads."""
         q = W_q @ e_cls  # (K, d_att)
-        r = torch.einsum("kad,ka->kd", W_k, q) / math.sqrt(W_k.shape[1])
-        return cls(r, torch.einsum("kod,kco->kcd", W_v, W_l))
+        r = (q[:, None, :] @ W_k)[:, 0] / math.sqrt(W_k.shape[1])
+        return cls(r, W_l @ W_v)
 
-    def score_and_value(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """For vectors (..., d_e): scores (..., K) and values (..., K, C). One matrix product."""
+    def score_and_value(self, vectors: Array) -> tuple[Array, Array]:
+        """For vectors (..., d_e): scores (..., K) and values (..., K, C)."""
         K, C, d_e = self.u.shape
-        directions = torch.cat([self.r, self.u.reshape(K * C, d_e)])
-        folded = vectors @ directions.T
-        return folded[..., :K], folded[..., K:].reshape(*vectors.shape[:-1], K, C)
+        values = vectors @ self.u.reshape(K * C, d_e).T
+        return vectors @ self.r.T, values.reshape(*vectors.shape[:-1], K, C)
 
 
 def folded_logits(scores: Tensor, values: Tensor) -> Tensor:

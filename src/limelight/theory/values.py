@@ -24,7 +24,6 @@ from limelight.theory.moments import (
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import Floats, RatioGame
 
-
 COMPILED_ABOVE = 64
 """Features: below, torch takes some 50 ms at most; loading compiled code takes half a second, compiling it several."""
 
