@@ -105,6 +105,18 @@ def test_options_reach_the_library(folder: Path) -> None:
     assert parameters.items() <= second["parameters"].items()
 
 
+def test_exact_values_take_a_precision(folder: Path) -> None:
+    options = ("--method", "lime-limit", "--precision", "1e-5", "--kernel-width", "1", "--ridge", "0.5")
+    result = run("explain", "hi there", "--model", folder, "--format", "json", *options)
+    (explanation,) = json.loads(result.stdout)["explanations"]
+    assert {**explanation["parameters"], "precision": 1e-5, "kernel_width": 1, "ridge": 0.5} == explanation[
+        "parameters"
+    ]
+    assert_refused(
+        run("explain", "hi there", "--model", folder, "--method", "shapley", "--precision", "1e-30"), "1e-30"
+    )
+
+
 def test_all_methods_are_those_that_the_model_can_serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("explain", "fine film", "--model", folder, "--method", "all", "--format", "json")
     assert [e["method"] for e in json.loads(result.stdout)["explanations"]] == [info.id for info in methods()]
