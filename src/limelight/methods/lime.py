@@ -16,6 +16,7 @@ from limelight.errors import NumericalError, ParameterError
 from limelight.methods.registry import Floats, Outcome, Request, method
 from limelight.theory.ratio_game import Coalitions
 from limelight.theory.sample_size import samples_for_stable_top
+from limelight.threads import one_thread
 
 _ROWS_AT_ONCE = 8192
 """Samples turned into floating-point numbers at once: bounds the memory for any number of samples."""
@@ -40,7 +41,9 @@ def lime(
     check_options(n_samples, kernel_width, ridge)
     d, game = len(request.features), request.game()
     kept = sample_coalitions(d, n_samples, np.random.default_rng(request.seed), original_first)
-    fit = fit_surrogate(kept, game(kept), kernel_weights(kept, kernel_width), ridge)
+    outputs = game(kept)
+    with one_thread():
+        fit = fit_surrogate(kept, outputs, kernel_weights(kept, kernel_width), ridge)
     return Outcome(
         fit.coefficients,
         fit.stderr,

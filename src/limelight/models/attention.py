@@ -20,7 +20,8 @@ from limelight.models.protocol import Attentions, Game, Gradients, Removal, prob
 from limelight.models.vocabulary import Vocabulary
 from limelight.theory.folding import FoldedDocument, FoldedHeads, attention_of_scores, folded_logits
 from limelight.theory.gradient import GradientTerms, theorem_4_1
-from limelight.theory.ratio_game import RatioGame
+from limelight.theory.ratio_game import Coalitions, RatioGame
+from limelight.threads import one_thread
 
 Floats = npt.NDArray[np.float64]
 
@@ -206,8 +207,15 @@ class AttentionClassifier(nn.Module):
     def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
         """Logits of the document with features removed: by [UNK] in place, or deleted so that the rest moves up."""
         if removal == "mask":
-            return self.ratio_game(document, features).evaluate
-        return deletion_game(self.fold_document(document), features, self.W_e.dtype)
+            game: Game = self.ratio_game(document, features).evaluate
+        else:
+            game = deletion_game(self.fold_document(document), features, self.W_e.dtype)
+
+        def logits(kept: Coalitions) -> Floats:
+            with one_thread():
+                return game(kept)
+
+        return logits
 
     def ratio_game(self, document: Document, features: Features) -> RatioGame:
         """The game of masking features, from which exact values follow."""
