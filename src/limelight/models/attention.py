@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from limelight.threads import one_thread
 
 Floats = npt.NDArray[np.float64]
 
+_FEW_TEXTS = 8
+"""Up to here a prediction is too small for a second thread."""
 _PREDICTION_BATCH = 512
 """Documents in one forward: large enough to amortise the calls, small enough to stay in the cache."""
 
@@ -191,15 +194,17 @@ class AttentionClassifier(nn.Module):
 
     @torch.no_grad()
     def _logits(self, texts: Sequence[str]) -> Floats:
-        return self(self.encode(texts)).double().cpu().numpy()
+        with one_thread() if len(texts) <= _FEW_TEXTS else contextlib.nullcontext():
+            return self(self.encode(texts)).double().cpu().numpy()
 
     # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
 
     def fold_document(self, document: Document) -> FoldedDocument:
         """Scores and values in float64, from which every explanation of this model follows."""
-        heads = self._heads64()
-        scores, values = heads.score_and_value(self._rows64(document))
-        position_scores, position_values = heads.score_and_value(self._W_p64())
+        with one_thread():
+            heads = self._heads64()
+            scores, values = heads.score_and_value(self._rows64(document))
+            position_scores, position_values = heads.score_and_value(self._W_p64())
         return FoldedDocument(
             scores[2:], values[2:], scores[0], values[0], scores[1], values[1], position_scores, position_values
         )
@@ -209,7 +214,8 @@ class AttentionClassifier(nn.Module):
         if removal == "mask":
             game: Game = self.ratio_game(document, features).evaluate
         else:
-            game = deletion_game(self.fold_document(document), features, self.W_e.dtype)
+            with one_thread():
+                game = deletion_game(self.fold_document(document), features, self.W_e.dtype)
 
         def logits(kept: Coalitions) -> Floats:
             with one_thread():

@@ -27,7 +27,7 @@ def deletion_game(folded: FoldedDocument, features: Features, dtype: torch.dtype
     The sums are taken in `dtype`, the precision of the model's own forward.
     """
     n_words, K, C = folded.word_values.shape
-    pairs, tail = _pair_table(folded).to(dtype), _tail_table(folded)
+    pairs, tail = _pair_table(folded, dtype), _tail_table(folded)
     owner = np.asarray(owners_of_words(features, n_words))
     first_row = np.arange(n_words, dtype=np.int32) * n_words - 1  # of word i; its row for position p is p further on
 
@@ -51,31 +51,44 @@ def deletion_game(folded: FoldedDocument, features: Features, dtype: torch.dtype
 
 
 def _weights_and_products(scores: Floats, values: Floats) -> Floats:
-    """g and g·w side by side: (..., K) and (..., K, C) become (..., K + K·C)."""
+    """g and g·w side by side: (n, K) and (n, K, C) become (n, K + K·C)."""
     g = np.exp(scores)
-    return np.concatenate([g, (g[..., None] * values).reshape(*g.shape[:-1], -1)], axis=-1)
+    return np.concatenate([g, (g[:, :, None] * values).reshape(len(g), -1)], axis=1)
 
 
-def _pair_table(folded: FoldedDocument) -> torch.Tensor:
-    """Word i at position p = 1..words, flattened: row i · words + (p - 1)."""
-    n_words = len(folded.word_scores)
-    positions = slice(1, 1 + n_words)
-    scores = folded.word_scores[:, None] + folded.position_scores[None, positions] - _shift(folded)
-    values = folded.word_values[:, None] + folded.position_values[None, positions]
-    return torch.from_numpy(_weights_and_products(scores, values).reshape(n_words * n_words, -1))
+def _pair_table(folded: FoldedDocument, dtype: torch.dtype) -> torch.Tensor:
+    """Word i at position p = 1..words, flattened: row i · words + (p - 1).
+
+    Both g and g·w of a pair are sums of products of what the word and what the position bring: no exp() per pair.
+    """
+    n_words, K, C = folded.word_values.shape
+    top_word, top_position = _tops(folded)
+    words = _weights_and_products(folded.word_scores - top_word, folded.word_values)
+    at = slice(1, 1 + n_words)
+    positions = _weights_and_products(folded.position_scores[at] - top_position, folded.position_values[at])
+    word, position = (torch.from_numpy(x).to(dtype) for x in (words, positions))
+    g_word, g_position = word[:, None, :K], position[None, :, :K]
+    pairs = torch.empty((n_words, n_words, K + K * C), dtype=dtype)
+    torch.mul(g_word, g_position, out=pairs[:, :, :K])
+    products = pairs[:, :, K:].view(n_words, n_words, K, C)
+    torch.mul(word[:, None, K:].view(n_words, 1, K, C), g_position[..., None], out=products)
+    products += g_word[..., None] * position[None, :, K:].view(1, n_words, K, C)
+    return pairs.view(n_words * n_words, -1)
 
 
 def _tail_table(folded: FoldedDocument) -> Floats:
     """What never is deleted, by number of words left: [CLS] and the [UNK] at all positions behind them."""
-    padding = _weights_and_products(folded.removed_scores - _shift(folded), folded.removed_values)
+    shift = sum(_tops(folded))
+    padding = _weights_and_products(folded.removed_scores - shift, folded.removed_values)
     cls = _weights_and_products(
-        folded.cls_score + folded.position_scores[0] - _shift(folded), folded.cls_value + folded.position_values[0]
+        (folded.cls_score + folded.position_scores[0] - shift)[None],
+        (folded.cls_value + folded.position_values[0])[None],
     )
     behind = np.concatenate([padding[::-1].cumsum(axis=0)[::-1], np.zeros((1, padding.shape[1]))])
     return behind[1:] + cls
 
 
-def _shift(folded: FoldedDocument) -> Floats:
-    """One constant per head that cancels in the quotient and keeps exp() in range, whatever is deleted."""
+def _tops(folded: FoldedDocument) -> tuple[Floats, Floats]:
+    """Two constants per head that cancel in the quotient and keep exp() in range, whatever is deleted."""
     tokens = np.concatenate([folded.word_scores, folded.cls_score[None], folded.unknown_score[None]])
-    return tokens.max(axis=0) + folded.position_scores.max(axis=0)
+    return tokens.max(axis=0), folded.position_scores.max(axis=0)
