@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from limelight.errors import CheckpointError, ParameterError
 from limelight.models import checkpoint
 from limelight.models.attention import AttentionClassifier, AttentionConfig
 from limelight.models.checkpoint import load, save
+from limelight.models.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.vocabulary import Vocabulary
 
 TEXTS = ["a fine film", "ünïcode 映 画 unheard", "."]
@@ -42,6 +45,29 @@ def test_round_trip(folder: Path) -> None:
     np.testing.assert_array_equal(loaded.predict_logits(TEXTS), model.predict_logits(TEXTS))
     assert sorted(entry.name for entry in folder.iterdir()) == sorted(checkpoint.FILES)
     assert (folder / "README.md").read_text() == "# A card\n"
+
+
+def test_kinds_are_kept_apart(tmp_path: Path) -> None:
+    sizes = TransformerConfig(T_max=6, d_e=4, d_att=3, d_out=2, K=2, layers=2, d_mlp=5, residual=False, mlp="gelu")
+    deep = TransformerClassifier(sizes, small_model().vocabulary, ("no", "yes"))
+    deep.initialise(1)
+    folder = save(deep, tmp_path / "deep", "", dtype="float16")
+    assert json.loads((folder / "config.json").read_text())["kind"] == "transformer-classifier"
+    loaded = load(folder)
+    assert isinstance(loaded, TransformerClassifier)
+    assert loaded.config == sizes
+    assert torch.equal(loaded.layers[1].W_2, deep.layers[1].W_2.half().float())
+    for changes, message in (
+        ({"kind": "attention-classifier"}, "sizes must give K, T_max, d_att, d_e, d_out: got"),
+        ({"sizes": {**asdict(sizes), "mlp": "tanh"}}, "unknown mlp 'tanh'"),
+        ({"sizes": {**asdict(sizes), "layers": 1}}, "tensors of another model: layers.1"),
+        ({"kind": ["forest"]}, "reads 'attention-classifier' and 'transformer-classifier'"),
+    ):
+        broken = shutil.copytree(folder, tmp_path / "broken")
+        change_config(**changes)(broken)
+        with pytest.raises(CheckpointError, match=message):
+            load(broken)
+        shutil.rmtree(broken)
 
 
 def test_half_precision_is_float32_in_memory_and_stable(tmp_path: Path) -> None:

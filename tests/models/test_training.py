@@ -8,6 +8,7 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from limelight.errors import CheckpointError, DataError, LimelightError, Paramet
 from limelight.models import checkpoint, training
 from limelight.models.attention import AttentionClassifier, AttentionConfig
 from limelight.models.batches import TokenTexts, epoch_batches, split_rows
+from limelight.models.kinds import build
 from limelight.models.optimisation import Optimiser, rate_factor
 from limelight.models.presets import PRESETS, Preset, find_preset
 from limelight.models.training import SilentObserver, accuracy, find_device, train
+from limelight.models.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.vocabulary import Vocabulary
 from reference.training import train_naively
 
@@ -40,6 +43,18 @@ SMALL = Preset(
     averaging=0.9,
     warmup=0.1,
     schedule="cosine",
+)
+
+SMALL_DEEP = replace(
+    SMALL,
+    name="small-deep",
+    sizes=TransformerConfig(T_max=12, d_e=8, d_att=4, d_out=4, K=2, layers=2, d_mlp=8, mlp="gelu"),
+    epochs=10,
+    word_dropout=0.0,
+    crop_probability=0.0,
+    clip_norm=1.0,
+    embedding_scale=0.5,
+    heads_scale=0.3,
 )
 
 GOOD, BAD = ("great", "lovely", "fine", "superb"), ("awful", "dull", "poor", "boring")
@@ -105,12 +120,13 @@ def weights_of(folder: Path) -> bytes:
         {"label_smoothing": 0.1, "clip_norm": 0.05},
         {"embedding_learning_rate": 0.1, "embedding_weight_decay": 0.5},
         {"embedding_weight_decay": 0.0},
+        {"sizes": SMALL_DEEP.sizes, "clip_norm": 0.05, "embedding_learning_rate": 0.1},
     ],
 )
-def test_steps_equal_the_naive_twin(changes: dict[str, float]) -> None:
+def test_steps_equal_the_naive_twin(changes: dict[str, Any]) -> None:
     preset = replace(SMALL, warmup=0.0, schedule="constant", averaging=0.0, weight_decay=0.1, **changes)
     vocabulary = Vocabulary(f"w{i}" for i in range(20))
-    ours, naive = (AttentionClassifier(preset.sizes, vocabulary, ("a", "b", "c")).double() for _ in range(2))
+    ours, naive = (build(preset.sizes, vocabulary, ("a", "b", "c")).double() for _ in range(2))
     for model in (ours, naive):
         model.initialise(3, heads=0.5)
     rng = np.random.default_rng(0)
@@ -350,6 +366,28 @@ def test_stored_precision_and_vocabulary_follow_the_preset(tmp_path: Path) -> No
     assert report.n_words == 9
 
 
+def test_deep_model_is_trained_resumed_and_described(tmp_path: Path) -> None:
+    data, test = made_up(200), made_up(40, seed=9)
+    with pytest.raises(KeyboardInterrupt):
+        train(data, tmp_path / "deep", preset=SMALL_DEEP, observer=Recorder((3, 2)))
+    resumed, whole = (train(data, tmp_path / name, preset=SMALL_DEEP, test=test) for name in ("deep", "whole"))
+    assert weights_of(resumed.path) == weights_of(whole.path)
+    assert whole.test_accuracy is not None
+    assert whole.test_accuracy > 0.9
+    model = checkpoint.load(whole.path)
+    assert isinstance(model, TransformerClassifier)
+    assert accuracy(model, test) == whole.test_accuracy
+    card = (whole.path / "README.md").read_text()
+    assert "2 layers of 2 attention heads over words, with residual connections, layer norm and a GELU MLP" in card
+
+
+def test_unfinished_run_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train(made_up(), tmp_path / "model", preset=SMALL, observer=Recorder((2, 1)))
+    with pytest.raises(ParameterError, match=r"sizes was {.*}, now {.*'layers': 2"):
+        train(made_up(), tmp_path / "model", preset=replace(SMALL, sizes=SMALL_DEEP.sizes))
+
+
 # ── what is refused ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -410,6 +448,20 @@ def test_paper_preset_is_the_papers() -> None:
     assert find_preset("paper", epochs=3) == replace(paper, epochs=3)
 
 
+def test_deep_preset_is_that_of_appendix_e() -> None:
+    sizes = find_preset("deep").sizes
+    assert isinstance(sizes, TransformerConfig)
+    assert (sizes.layers, sizes.K) == (6, 6)
+
+
 def test_auto_device_is_one_that_exists() -> None:
     assert find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     assert math.isfinite(torch.zeros(1, device=find_device("cpu")).item())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_vocabulary_is_that_of_all_rows_or_of_those_to_train_on(whole: bool, tmp_path: Path) -> None:
+    texts = LabelledTexts(tuple(f"word{i} film" for i in range(20)), np.arange(20) % 2, ("no", "yes"))
+    preset = replace(PRESETS["paper"], sizes=AttentionConfig(T_max=4, d_e=2, d_att=1, d_out=1, K=1), epochs=1)
+    report = train(texts, tmp_path / "model", preset=replace(preset, whole_vocabulary=whole), validation=5)
+    assert report.n_words == 2 + 1 + (20 if whole else 15)

@@ -1,4 +1,4 @@
-"""Naive twin of training steps: Section 2 line by line for each text, gradients of the whole table, plain AdamW."""
+"""Naive twin of training steps: text by text, line by line; gradients of the whole table, plain AdamW."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from limelight.models.attention import AttentionClassifier
+from limelight.models.kinds import Model
 from limelight.models.presets import Preset
 
 
-def train_naively(model: AttentionClassifier, preset: Preset, batches: Iterable[tuple[Tensor, Tensor]]) -> list[float]:
+def train_naively(model: Model, preset: Preset, batches: Iterable[tuple[Tensor, Tensor]]) -> list[float]:
     """Change the model in place, a step for each (token numbers, labels). Returns the losses."""
-    heads = [model.W_q, model.W_k, model.W_v, model.W_l]
+    heads = [weight for name, weight in model.named_parameters() if name != "W_e"]
     embedding_decay = preset.weight_decay if preset.embedding_weight_decay is None else preset.embedding_weight_decay
     adam = torch.optim.AdamW(
         [
@@ -30,7 +31,7 @@ def train_naively(model: AttentionClassifier, preset: Preset, batches: Iterable[
     losses = []
     for ids, labels in batches:
         adam.zero_grad()
-        log_p = torch.stack([model.reference(row).logits for row in ids]).log_softmax(dim=1)
+        log_p = torch.stack([_logits(model, row) for row in ids]).log_softmax(dim=1)
         correct = log_p[torch.arange(len(labels)), labels]
         loss = -((1 - preset.label_smoothing) * correct + preset.label_smoothing * log_p.mean(dim=1)).mean()
         loss.backward()
@@ -41,3 +42,7 @@ def train_naively(model: AttentionClassifier, preset: Preset, batches: Iterable[
         adam.step()
         losses.append(loss.item())
     return losses
+
+
+def _logits(model: Model, ids: Tensor) -> Tensor:
+    return model.reference(ids).logits if isinstance(model, AttentionClassifier) else model(ids[None])[0]

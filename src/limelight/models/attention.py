@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from limelight.document import Document, Features, word_forms
-from limelight.errors import InputError, ParameterError
+from limelight.document import Document, Features
 from limelight.models.deletion import deletion_game
-from limelight.models.protocol import Attentions, Game, Gradients, Removal, probabilities
+from limelight.models.protocol import Attentions, Game, Gradients, Removal
 from limelight.models.vocabulary import Vocabulary
+from limelight.models.word_classifier import WordClassifier, check_sizes
+from limelight.models.word_classifier import sinusoidal_positions as sinusoidal_positions  # known from here, too
 from limelight.theory.folding import FoldedDocument, FoldedHeads, attention_of_scores, folded_logits
 from limelight.theory.gradient import GradientTerms, theorem_4_1
 from limelight.theory.ratio_game import Coalitions, RatioGame
@@ -28,14 +28,13 @@ Floats = npt.NDArray[np.float64]
 
 _FEW_TEXTS = 8
 """Up to here a prediction is too small for a second thread."""
-_PREDICTION_BATCH = 512
-"""Documents in one forward: large enough to amortise the calls, small enough to stay in the cache."""
 
 
 @dataclass(frozen=True)
 class AttentionConfig:
     """The sizes of an AttentionClassifier, named as in the paper; the defaults are those of Appendix F."""
 
+    kind: ClassVar[str] = "attention-classifier"
     T_max: int = 256
     d_e: int = 128
     d_att: int = 64
@@ -43,26 +42,7 @@ class AttentionConfig:
     K: int = 6
 
     def __post_init__(self) -> None:
-        for name in ("T_max", "d_e", "d_att", "d_out", "K"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
-        if self.T_max < 2:
-            raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {self.T_max}")
-        if self.d_e % 2:
-            raise ParameterError(f"d_e must be even, because positions come in sine and cosine pairs: got {self.d_e}")
-
-
-@cache
-def sinusoidal_positions(T_max: int, d_e: int) -> Tensor:
-    """W_p(t) of Eq. 3 for t = 1..T_max, in float64; read it only.
-
-    The paper counts coordinates from 1: its 2i-1 is our even index.
-    """
-    t = torch.arange(1, T_max + 1, dtype=torch.float64)[:, None]
-    i = torch.arange(1, d_e // 2 + 1, dtype=torch.float64)
-    angle = t / T_max ** (2 * i / d_e)
-    return torch.stack([angle.sin(), angle.cos()], dim=2).reshape(T_max, d_e)
+        check_sizes(self, ("T_max", "d_e", "d_att", "d_out", "K"))
 
 
 @dataclass(frozen=True)
@@ -78,26 +58,17 @@ class ReferenceForward:
     logits: Tensor  # (C,)              Eq. 1
 
 
-class AttentionClassifier(nn.Module):
+class AttentionClassifier(WordClassifier):
     """Text in, logits out. Word i of a document stands at position i + 1; position 0 is [CLS]; the rest is [UNK]."""
 
-    W_p: Tensor
-
     def __init__(self, config: AttentionConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
-        super().__init__()
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise ParameterError(f"a classifier needs at least two labels, all different: got {list(labels)!r}")
+        super().__init__(config.T_max, config.d_e, vocabulary, labels)
         self.config = config
-        self.vocabulary = vocabulary
-        self.labels = tuple(labels)
-        D, K, d_e, C = len(vocabulary), config.K, config.d_e, len(labels)
-        self.W_e = nn.Parameter(torch.zeros(D, d_e))
+        K, d_e, C = config.K, config.d_e, len(labels)
         self.W_q = nn.Parameter(torch.zeros(K, config.d_att, d_e))
         self.W_k = nn.Parameter(torch.zeros(K, config.d_att, d_e))
         self.W_v = nn.Parameter(torch.zeros(K, config.d_out, d_e))
         self.W_l = nn.Parameter(torch.zeros(K, C, config.d_out))
-        # A fixed function of the sizes: not part of a checkpoint.
-        self.register_buffer("W_p", sinusoidal_positions(config.T_max, d_e).float(), persistent=False)
 
     def __repr__(self) -> str:
         c = self.config
@@ -106,12 +77,6 @@ class AttentionClassifier(nn.Module):
             f"d_out={c.d_out}, K={c.K}, labels={self.labels})"
         )
 
-    def double(self) -> AttentionClassifier:
-        """Float64 throughout; positions are computed anew rather than rounded twice."""
-        super().double()
-        self.W_p.copy_(sinusoidal_positions(self.config.T_max, self.config.d_e))
-        return self
-
     def initialise(self, seed: int, embedding: float = 1.0, heads: float = 0.1) -> None:
         """Random weights: embeddings normal with this standard deviation, heads uniform in ± `heads`."""
         generator = torch.Generator().manual_seed(seed)
@@ -119,28 +84,6 @@ class AttentionClassifier(nn.Module):
             self.W_e.copy_(torch.randn(self.W_e.shape, generator=generator) * embedding)
             for weight in (self.W_q, self.W_k, self.W_v, self.W_l):
                 weight.copy_((torch.rand(weight.shape, generator=generator) * 2 - 1) * heads)
-
-    # ── from text to token numbers ────────────────────────────────────────────────────────────────────────────────
-
-    def read(self, text: str) -> Document:
-        """The words of a text that this model reads: all of them, or the first T_max - 1."""
-        return Document.read(text, limit=self.config.T_max - 1)
-
-    def encode(self, texts: Sequence[str]) -> Tensor:
-        """Token numbers (n, T_max): [CLS], the words, then [UNK] up to T_max (Eq. 4). An empty text is all [UNK]."""
-        return self._pad([self.vocabulary.ids(word_forms(text)) for text in texts])
-
-    def encode_document(self, document: Document) -> Tensor:
-        """Token numbers (T_max,) of a document that was read already."""
-        return self._pad([self.vocabulary.ids([word.form for word in document.words])])[0]
-
-    def _pad(self, rows: list[list[int]]) -> Tensor:
-        ids = np.full((len(rows), self.config.T_max), self.vocabulary.unknown_id, dtype=np.int64)
-        ids[:, 0] = self.vocabulary.cls_id
-        for i, row in enumerate(rows):
-            row = row[: self.config.T_max - 1]
-            ids[i, 1 : 1 + len(row)] = row
-        return torch.from_numpy(ids).to(self.W_e.device)
 
     # ── the two forwards ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,15 +106,12 @@ class AttentionClassifier(nn.Module):
         rows, slots = self.distinct_rows(ids)
         return self.logits_of_rows(self.W_e[rows], slots, self.heads())
 
-    def distinct_rows(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """The distinct token numbers and, for each position, which of them stands there. Linear, unlike a sort."""
-        present = torch.zeros(len(self.vocabulary), dtype=torch.bool, device=ids.device)
-        present[ids.reshape(-1)] = True
-        slot = present.cumsum(0) - 1
-        return present.nonzero().squeeze(1), slot[ids]
+    def logits_of_rows(self, rows: Tensor, slots: Tensor, heads: FoldedHeads[Tensor] | None = None) -> Tensor:
+        """The folded forward: only the words that occur are folded, then looked up for each position.
 
-    def logits_of_rows(self, rows: Tensor, slots: Tensor, heads: FoldedHeads[Tensor]) -> Tensor:
-        """The folded forward: only the words that occur are folded, then looked up for each position."""
+        Without `heads` they are folded with the first row, which is that of [CLS]: it has the lowest number.
+        """
+        heads = self.heads(cls_row=rows[0]) if heads is None else heads
         word_scores, word_values = heads.score_and_value(rows)
         position_scores, position_values = heads.score_and_value(self.W_p[: slots.shape[1]])
         # embedding() rather than indexing: its backward adds in a fixed order, so that training is reproducible.
@@ -181,21 +121,10 @@ class AttentionClassifier(nn.Module):
 
     # ── the public contract ───────────────────────────────────────────────────────────────────────────────────────
 
-    def predict_logits(self, texts: Sequence[str]) -> Floats:
-        """The f of the paper for each text: (n, classes)."""
-        if isinstance(texts, str):
-            raise InputError("predict_logits takes a list of texts: got one string; write predict_logits([text])")
-        batches = [self._logits(batch) for batch in _batches(texts, _PREDICTION_BATCH)]
-        return np.concatenate(batches) if batches else np.zeros((0, len(self.labels)))
-
-    def predict_proba(self, texts: Sequence[str]) -> Floats:
-        """The softmax of the logits: (n, classes), rows sum to 1."""
-        return probabilities(self.predict_logits(texts))
-
     @torch.no_grad()
     def _logits(self, texts: Sequence[str]) -> Floats:
         with one_thread() if len(texts) <= _FEW_TEXTS else contextlib.nullcontext():
-            return self(self.encode(texts)).double().cpu().numpy()
+            return super()._logits(texts)
 
     # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -283,8 +212,3 @@ class AttentionClassifier(nn.Module):
 
 def _array64(weights: Tensor) -> Floats:
     return weights.detach().cpu().numpy().astype(np.float64)
-
-
-def _batches(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), size):
-        yield texts[start : start + size]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 
 import limelight
+from limelight.models.attention import AttentionConfig
+from limelight.models.kinds import Config
 from limelight.models.presets import PRESETS, Preset
 
 if TYPE_CHECKING:
@@ -64,6 +66,19 @@ def _short(path: str | os.PathLike[str]) -> str:
     return Path(path).name
 
 
+def _kind(sizes: Config) -> tuple[str, str]:
+    """What the model is: a title and a sentence."""
+    if isinstance(sizes, AttentionConfig):
+        about = f"One layer of {sizes.K} attention heads over words and a linear layer, read at [CLS]."
+        return "A single-layer attention classifier", about
+    parts = ["residual connections"] * sizes.residual + ["layer norm"] * sizes.layer_norm
+    parts += [] if sizes.mlp == "none" else [f"a {'ReLU' if sizes.mlp == 'relu' else 'GELU'} MLP"]
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    extras = f", with {listed}" if listed else ""
+    about = f"{sizes.layers} layers of {sizes.K} attention heads over words{extras}; a linear layer, read at [CLS]."
+    return "A transformer classifier", about
+
+
 def model_card(report: TrainingReport, recipe: Recipe) -> str:
     """Markdown."""
     sizes = ", ".join(f"{name} {value}" for name, value in asdict(report.preset.sizes).items())
@@ -75,9 +90,10 @@ def model_card(report: TrainingReport, recipe: Recipe) -> str:
     tested = (
         "not measured" if report.test_accuracy is None else f"{report.test_accuracy:.2%} of {report.n_test:,} texts"
     )
-    return f"""# A single-layer attention classifier
+    title, about = _kind(report.preset.sizes)
+    return f"""# {title}
 
-One layer of {report.preset.sizes.K} attention heads over words and a linear layer, read at [CLS].
+{about}
 It tells {", ".join(report.labels[:-1])} from {report.labels[-1]} texts.
 
 | | |

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import torch
 from safetensors import SafetensorError
@@ -28,12 +28,12 @@ from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
-from limelight.errors import CheckpointError, ParameterError
-from limelight.models.attention import AttentionClassifier, AttentionConfig
+from limelight.errors import CheckpointError, LimelightError, ParameterError
+from limelight.models.attention import AttentionClassifier
+from limelight.models.kinds import CONFIGS, Config, Model, build
 from limelight.models.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
-KIND = "attention-classifier"
 CONFIG, VOCABULARY, WEIGHTS, CARD = "config.json", "vocabulary.txt", "model.safetensors", "README.md"
 FILES = (CONFIG, VOCABULARY, WEIGHTS, CARD)
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
@@ -44,7 +44,7 @@ UNFINISHED = ".training"
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def save(model: AttentionClassifier, folder: str | os.PathLike[str], card: str, dtype: str = "float32") -> Path:
+def save(model: Model, folder: str | os.PathLike[str], card: str, dtype: str = "float32") -> Path:
     """Write a model with its card. A checkpoint that stands there already is replaced once the new one is complete."""
     if dtype not in DTYPES:
         raise ParameterError(f"weights are stored as {' or '.join(DTYPES)}: got {dtype!r}")
@@ -68,11 +68,11 @@ def save(model: AttentionClassifier, folder: str | os.PathLike[str], card: str, 
     return target
 
 
-def _contents(model: AttentionClassifier, card: str, dtype: str) -> dict[str, bytes]:
+def _contents(model: Model, card: str, dtype: str) -> dict[str, bytes]:
     """The four files as bytes: the same model gives the same bytes."""
     config = {
         "format_version": FORMAT_VERSION,
-        "kind": KIND,
+        "kind": model.config.kind,
         "sizes": asdict(model.config),
         "labels": list(model.labels),
         "words": len(model.vocabulary),
@@ -127,7 +127,15 @@ def _put_in_place(fresh: Path, target: Path) -> None:
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def load(folder: str | os.PathLike[str] | None = None) -> AttentionClassifier:
+@overload
+def load(folder: None = None) -> AttentionClassifier: ...
+
+
+@overload
+def load(folder: str | os.PathLike[str]) -> Model: ...
+
+
+def load(folder: str | os.PathLike[str] | None = None) -> Model:
     """The model of a checkpoint folder, in float32 on the CPU; without a folder, the one that comes with limelight."""
     if folder is not None:
         return _load(Path(folder))
@@ -148,7 +156,7 @@ def embedded_folder() -> Iterator[Path]:
         yield path
 
 
-def _load(folder: Path) -> AttentionClassifier:
+def _load(folder: Path) -> Model:
     if not folder.is_dir():
         found = "is a file" if folder.exists() else "does not exist"
         raise CheckpointError(f"no checkpoint at {folder}: it {found}; give the folder that `limelight train` wrote")
@@ -162,7 +170,7 @@ def _load(folder: Path) -> AttentionClassifier:
     sizes, labels, dtype, n_words = _read_config(folder / CONFIG)
     vocabulary = _read_vocabulary(folder / VOCABULARY, n_words)
     try:
-        model = AttentionClassifier(sizes, vocabulary, labels)
+        model = build(sizes, vocabulary, labels)
     except ParameterError as error:
         raise CheckpointError(f"{folder / CONFIG} cannot be used: {error}") from error
     _read_weights(folder / WEIGHTS, model, dtype)
@@ -181,7 +189,7 @@ def _text(path: Path) -> str:
         raise CheckpointError(f"could not read {path}: {error}") from error
 
 
-def _read_config(path: Path) -> tuple[AttentionConfig, tuple[str, ...], torch.dtype, int]:
+def _read_config(path: Path) -> tuple[Config, tuple[str, ...], torch.dtype, int]:
     try:
         config = json.loads(_text(path))
     except json.JSONDecodeError as error:
@@ -195,8 +203,8 @@ def _read_config(path: Path) -> tuple[AttentionConfig, tuple[str, ...], torch.dt
     if config.get("format_version") != FORMAT_VERSION:
         wanted = f"this limelight reads version {FORMAT_VERSION}: install the limelight that wrote it, or train again"
         raise wrong("format_version", config.get("format_version"), wanted)
-    if config.get("kind") != KIND:
-        raise wrong("kind", config.get("kind"), f"this limelight reads {KIND!r}")
+    if config.get("kind") not in list(CONFIGS):
+        raise wrong("kind", config.get("kind"), f"this limelight reads {' and '.join(map(repr, CONFIGS))}")
     if config.get("dtype") not in DTYPES:
         raise wrong("dtype", config.get("dtype"), f"weights are stored as {' or '.join(DTYPES)}")
     labels = config.get("labels")
@@ -205,16 +213,16 @@ def _read_config(path: Path) -> tuple[AttentionConfig, tuple[str, ...], torch.dt
     n_words = config.get("words")
     if not isinstance(n_words, int):
         raise wrong("words", n_words, "the number of words is needed")
-    return _sizes(path, config.get("sizes")), tuple(labels), DTYPES[config["dtype"]], n_words
+    return _sizes(path, CONFIGS[config["kind"]], config.get("sizes")), tuple(labels), DTYPES[config["dtype"]], n_words
 
 
-def _sizes(path: Path, sizes: Any) -> AttentionConfig:
-    names = {field.name for field in fields(AttentionConfig)}
+def _sizes(path: Path, kind: type[Config], sizes: Any) -> Config:
+    names = {field.name for field in fields(kind)}
     if not isinstance(sizes, dict) or set(sizes) != names:
         raise CheckpointError(f"{path}: sizes must give {', '.join(sorted(names))}: got {sizes!r}")
     try:
-        return AttentionConfig(**sizes)
-    except ParameterError as error:
+        return kind(**sizes)
+    except LimelightError as error:
         raise CheckpointError(f"{path}: {error}") from error
 
 
@@ -236,7 +244,7 @@ def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def _read_weights(path: Path, model: AttentionClassifier, dtype: torch.dtype) -> None:
+def _read_weights(path: Path, model: Model, dtype: torch.dtype) -> None:
     try:
         stored = read_tensors(path.read_bytes())
     except (SafetensorError, OSError) as error:

@@ -1,4 +1,4 @@
-"""One step of AdamW on an AttentionClassifier, and what goes with it: schedule, clipping, averaging.
+"""One step of AdamW on a classifier over words, and what goes with it: schedule, clipping, averaging.
 
 The embedding table is nearly all of the model, and a batch touches few of its rows. AdamW still moves every row at
 every step, by its momentum and by weight decay, and so do we: the result is that of plain autograd and plain AdamW. But
@@ -15,19 +15,19 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from limelight.models.attention import AttentionClassifier
 from limelight.models.presets import Preset
+from limelight.models.word_classifier import WordClassifier
 
 
 class Optimiser:
     """Trains a model in place, a batch at a time."""
 
-    def __init__(self, model: AttentionClassifier, preset: Preset, total_steps: int) -> None:
+    def __init__(self, model: WordClassifier, preset: Preset, total_steps: int) -> None:
         self.model = model
         self.preset = preset
         self.total_steps = total_steps
         self.steps = 0
-        self.heads = [model.W_q, model.W_k, model.W_v, model.W_l]
+        self.heads = [weight for weight in model.parameters() if weight is not model.W_e]
         rates = preset.learning_rate, preset.embedding_learning_rate or preset.learning_rate
         decays = preset.weight_decay, preset.embedding_weight_decay
         self._rates = rates
@@ -48,7 +48,7 @@ class Optimiser:
         distinct, slots = self.model.distinct_rows(ids)
         rows = self.model.W_e.detach()[distinct].requires_grad_()
         # [CLS] has the lowest number and stands in every text, so its row is the first.
-        logits = self.model.logits_of_rows(rows, slots, self.model.heads(cls_row=rows[0]))
+        logits = self.model.logits_of_rows(rows, slots)
         loss = nn.functional.cross_entropy(logits, labels, label_smoothing=self.preset.label_smoothing)
         loss.backward()  # type: ignore[no-untyped-call]
         assert rows.grad is not None

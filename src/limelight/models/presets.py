@@ -1,4 +1,4 @@
-"""Settings to train an AttentionClassifier with: the paper's (Appendix F), and ours."""
+"""Settings to train a classifier with: the paper's (Appendix F), and ours for its model and for that of Appendix E."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Literal
 
 from limelight.errors import ParameterError, UnknownNameError
 from limelight.models.attention import AttentionConfig
+from limelight.models.kinds import Config
+from limelight.models.transformer import TransformerConfig
 
 Schedule = Literal["constant", "linear", "cosine"]
 StoredDtype = Literal["float32", "float16"]
@@ -17,7 +19,7 @@ class Preset:
     """Everything that decides what is learnt from given data. The defaults are the paper's."""
 
     name: str
-    sizes: AttentionConfig = AttentionConfig()  # noqa: RUF009 (frozen)
+    sizes: Config = AttentionConfig()  # noqa: RUF009 (frozen)
     # Optimisation: AdamW with PyTorch's betas (0.9, 0.999) and epsilon (1e-8).
     epochs: int = 10
     batch_size: int = 16
@@ -35,6 +37,7 @@ class Preset:
     heads_scale: float = 0.1
     # Data.
     validation: float = 0.2
+    whole_vocabulary: bool = True  # number the words of validation texts too, as the paper's authors do in their code
     max_vocabulary: int | None = None
     min_count: int = 1
     word_dropout: float = 0.0  # each word is read as [UNK] with this probability
@@ -79,6 +82,29 @@ PRESETS = {
         averaging=0.998,
         embedding_scale=0.1,
         validation=0.1,
+        whole_vocabulary=False,
+        max_vocabulary=30_000,
+        word_dropout=0.5,
+        crop_probability=0.2,
+        crop_min=12,
+        stored_dtype="float16",
+    ),
+    # Appendix E: 6 layers of 6 heads. Words learn faster than heads, as few of them stand in a batch; depth wants a
+    # bound on the step.
+    "deep": Preset(
+        "deep",
+        sizes=TransformerConfig(T_max=256, d_e=64, d_att=16, d_out=16, K=6, layers=6, d_mlp=128),
+        epochs=6,
+        batch_size=64,
+        learning_rate=1e-3,
+        embedding_learning_rate=2e-3,
+        warmup=0.1,
+        schedule="linear",
+        clip_norm=1.0,
+        averaging=0.998,
+        embedding_scale=0.1,
+        validation=0.1,
+        whole_vocabulary=False,
         max_vocabulary=30_000,
         word_dropout=0.5,
         crop_probability=0.2,

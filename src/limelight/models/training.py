@@ -1,4 +1,4 @@
-"""Training an AttentionClassifier on labelled texts, and going on with a run that was interrupted."""
+"""Training a classifier on labelled texts, and going on with a run that was interrupted."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ import torch
 from limelight.data import LabelledTexts, read_labelled
 from limelight.errors import DataError, NumericalError, ParameterError
 from limelight.models import checkpoint
-from limelight.models.attention import AttentionClassifier
 from limelight.models.batches import TokenTexts, epoch_batches, split_rows
 from limelight.models.card import Recipe, model_card
+from limelight.models.kinds import build
 from limelight.models.optimisation import Optimiser
 from limelight.models.presets import Preset, find_preset
 from limelight.models.training_state import EpochRecord, RunFolder, Settings, TrainingState
 from limelight.models.vocabulary import Vocabulary
+from limelight.models.word_classifier import WordClassifier
 
 Integers = npt.NDArray[np.int64]
 Source = str | os.PathLike[str] | LabelledTexts
@@ -166,7 +167,7 @@ def fingerprint(texts: LabelledTexts) -> str:
     return digest.hexdigest()[:16]
 
 
-def accuracy(model: AttentionClassifier, texts: LabelledTexts) -> float:
+def accuracy(model: WordClassifier, texts: LabelledTexts) -> float:
     """The share of texts whose label the model predicts."""
     right = 0
     for start in range(0, len(texts), _EVALUATION_BATCH):
@@ -208,9 +209,10 @@ class _Run:
             )
         tell.message(f"reading {len(texts):,} texts")
         tokens = TokenTexts.read(texts.texts, tell.message)
-        vocabulary = Vocabulary.from_counts(tokens.counts(self.train_rows), preset.max_vocabulary, preset.min_count)
+        counted = np.arange(len(texts)) if preset.whole_vocabulary else self.train_rows
+        vocabulary = Vocabulary.from_counts(tokens.counts(counted), preset.max_vocabulary, preset.min_count)
         self.tokens = tokens.numbered(vocabulary)
-        self.model = AttentionClassifier(preset.sizes, vocabulary, texts.label_names)
+        self.model = build(preset.sizes, vocabulary, texts.label_names)
         self.model.initialise(seed, preset.embedding_scale, preset.heads_scale)
         self.model.to(device)
         self.steps_per_epoch = -(-len(self.train_rows) // preset.batch_size)
