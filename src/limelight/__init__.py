@@ -19,7 +19,7 @@ from limelight.methods.registry import MethodInfo, methods
 
 if TYPE_CHECKING:
     from limelight.models.attention import AttentionClassifier, AttentionConfig
-    from limelight.models.checkpoint import load
+    from limelight.models.loading import load, wrap
 
 __version__ = "0.1.0"
 
@@ -36,13 +36,15 @@ __all__ = [
     "explain",
     "load",
     "methods",
+    "wrap",
 ]
 
 # These need torch, which takes a second to import: `limelight --help` and `limelight methods` do without.
 _LATER = {
     "AttentionClassifier": "limelight.models.attention",
     "AttentionConfig": "limelight.models.attention",
-    "load": "limelight.models.checkpoint",
+    "load": "limelight.models.loading",
+    "wrap": "limelight.models.loading",
 }
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,19 +17,15 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 # The library itself is imported inside the commands: --help and --version answer before torch has woken up.
-from limelight.errors import DataError, InputError, LimelightError, NumericalError, ParameterError
+from limelight.errors import DataError, InputError, LimelightError, ParameterError
 
 if TYPE_CHECKING:
     from limelight.explanation import Comparison
     from limelight.methods.registry import MethodInfo
     from limelight.models.protocol import Classifier
 
-Format = Literal["table", "json", "html"]
-
 _USER_ERROR = 2
 _INTERRUPTED = 130
-_FILE_WIDTH = 100
-"""Columns of a table that is written to a file, where there is no terminal to ask."""
 _ROOM_FOR_A_TABLE = 100
 
 _EXPLAIN_EXAMPLES = """[bold]Examples[/bold]
@@ -116,6 +111,7 @@ def explain(
         str | None, typer.Argument(metavar="TEXT|-", help="The text, in quotes. '-' or nothing: standard input.")
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from this file (UTF-8).")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.")] = False,
     method: Annotated[
         str | None,
         typer.Option(
@@ -125,13 +121,21 @@ def explain(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="A folder from 'limelight train'. Default: the embedded model.")
+        str | None,
+        typer.Option(help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded."),
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False)
+    ] = None,
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long for the model.")] = False,
+    window: Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.")] = False,
     target: Annotated[str | None, typer.Option(help="The label to explain. Default: the predicted one.")] = None,
     features: Annotated[
         Literal["words", "occurrences"], typer.Option(help="Weigh distinct words, or each occurrence by itself.")
     ] = "words",
-    removal: Annotated[Literal["mask", "delete"], typer.Option(help="How a word is taken out of the text.")] = "mask",
+    removal: Annotated[
+        Literal["mask", "delete", "attention"], typer.Option(help="How a word is taken out of the text.")
+    ] = "mask",
     output: Annotated[Literal["logit", "probability"], typer.Option(help="The number to explain.")] = "logit",
     samples: Annotated[int | None, typer.Option(help="Samples for the methods that draw them.")] = None,
     precision: Annotated[
@@ -146,7 +150,7 @@ def explain(
         bool, typer.Option("--numbers", "-n", help="A table of weights instead of coloured words.")
     ] = False,
     format: Annotated[
-        Format | None,
+        Literal["table", "json", "html"] | None,
         typer.Option(help="Default: by the ending of --out (.json, .html), else table.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file instead of the terminal.")] = None,
@@ -154,22 +158,38 @@ def explain(
 ) -> None:
     """Show a prediction and how much each word speaks for it, one row per method."""
     given = _read_text(text, file)
-    from limelight import compare, load
+    from limelight.show.deliver import deliver, explained_lines
 
-    classifier = load(model)
+    loading = {"device": device, "truncate": truncate or None, "window": window or None}
     options = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
-    comparison = compare(
-        classifier,
-        given,
-        _chosen_methods(method, classifier, {"removal": removal, "output": output}),
-        target=target,
-        features=features,
-        removal=removal,
-        output=output,
-        seed=seed,
-        **{name: value for name, value in options.items() if value is not None},
-    )
-    _deliver(comparison, format or _format_of(out), out, numbers=numbers, no_color=no_color)
+    common = {"target": target, "features": features, "removal": removal, "output": output, "seed": seed}
+    explained = _explainer(model, _given(loading), method, {**common, **_given(options)})
+    failures: list[int] = []
+    results = explained_lines(given, explained, _complain, failures) if lines else iter([explained(given)])
+    deliver(results, format or _format_of(out), out, numbers=numbers, no_color=no_color)
+    if failures:
+        raise typer.Exit(_USER_ERROR)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _explainer(
+    model: str | None, loading: dict[str, Any], asked: str | None, arguments: dict[str, Any]
+) -> Callable[[str], Comparison]:
+    """What explains one text after the other with the same model and arguments."""
+    from limelight import compare, load
+    from limelight.show.watching import watched
+
+    classifier = load(model, **loading)
+    chosen = _chosen_methods(asked, classifier, {name: arguments[name] for name in ("removal", "output")})
+
+    def explained(text: str) -> Comparison:
+        with watched(classifier, Console(stderr=True)):
+            return compare(classifier, text, chosen, **arguments)
+
+    return explained
 
 
 def _read_text(text: str | None, file: Path | None) -> str:
@@ -225,41 +245,9 @@ def _chosen_methods(asked: str | None, model: Classifier, arguments: dict[str, s
     return [info.id for info in registered() if info.id not in left_out]
 
 
-def _format_of(out: Path | None) -> Format:
+def _format_of(out: Path | None) -> Literal["table", "json", "html"]:
     ending = "" if out is None else out.suffix.lower()
-    return "json" if ending == ".json" else "html" if ending in (".html", ".htm") else "table"
-
-
-def _deliver(comparison: Comparison, format: Format, out: Path | None, *, numbers: bool, no_color: bool) -> None:
-    """To a file, or to standard output: there bytes for programs, colours for people."""
-    from limelight.show.save import save
-    from limelight.show.terminal import render
-
-    if format == "table" and out is None:
-        render(comparison, console=Console(no_color=no_color or None), numbers=numbers)
-        return
-    if format == "table":
-        page = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None)
-        render(comparison, console=page, numbers=numbers)
-        content = page.file.getvalue().encode()  # type: ignore[attr-defined]
-    else:
-        content = _json(comparison) if format == "json" else comparison.to_html().encode()
-    if out is not None:
-        save(content, out)
-        return
-    # Bytes, not characters: JSON and HTML are UTF-8 whatever the terminal's encoding is.
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
-
-
-def _json(comparison: Comparison) -> bytes:
-    try:
-        written = json.dumps(comparison.to_dict(), ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise NumericalError(f"the result cannot be written as JSON: {error}; check the model's weights") from error
-    # A lone surrogate cannot be UTF-8; its escape, which this handler writes, is the JSON for it.
-    return written.encode("utf-8", "backslashreplace") + b"\n"
+    return "json" if ending in (".json", ".jsonl") else "html" if ending in (".html", ".htm") else "table"
 
 
 @app.command()
@@ -308,7 +296,7 @@ def train(
     data: Annotated[Path, typer.Argument(help="Labelled texts: CSV, JSONL or Parquet.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write the model to.")],
     preset: Annotated[
-        str, typer.Option(help="Settings: 'default' (best small model) or 'paper' (Appendix F).")
+        str, typer.Option(help="Settings: 'default' (best small model), 'paper' (Appendix F) or 'deep' (Appendix E).")
     ] = "default",
     test: Annotated[Path | None, typer.Option(help="Held-out texts for the accuracy in the model card.")] = None,
     text_column: Annotated[str, typer.Option(help="The column with the texts.")] = "text",
@@ -327,7 +315,7 @@ def train(
         bool, typer.Option("--resume/--no-resume", help="Go on with an unfinished run in --out, or start it over.")
     ] = True,
 ) -> None:
-    """Train the paper's attention classifier on your own texts."""
+    """Train a classifier on your own texts: the paper's, or a deeper one."""
     names, kept = _parse_label_names(label_names), _parse_validation(validation)
     from limelight.models.training import train as run
     from limelight.show.numbers import percent
@@ -384,6 +372,46 @@ def _parse_validation(given: str | None) -> int | float | None:
         raise ParameterError(
             f"--validation must be a number of rows such as 5000, or a share such as 0.2: got {given!r}"
         ) from error
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="all, fig1 to fig6, lime-error, theorem, gradient-error, correlations or final-layer.",
+        ),
+    ] = "all",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run; an unfinished one goes on.")] = Path(
+        "reproduction"
+    ),
+    data: Annotated[
+        str | None,
+        typer.Option(help="The aclImdb folder, a CSV, JSONL or Parquet file, or 'imdb'. Default: a small sample."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A folder from 'limelight train --preset paper'. Default: the embedded model.")
+    ] = None,
+    deep_model: Annotated[
+        str | None, typer.Option(help="A folder from 'limelight train --preset deep', for fig6.")
+    ] = None,
+    documents: Annotated[int | None, typer.Option(help="How many. Default: all on a GPU, 200 on a CPU.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Seed of the documents and of LIME. Default: 0.")] = None,
+    official: Annotated[bool, typer.Option("--official", help="Draw fig4 with the official lime package.")] = False,
+) -> None:
+    """Compute the paper's figures and numbers again: figures, JSON and one report in --out."""
+    from limelight.reproduce.command import Options, run
+    from limelight.reproduce.progress import Bar, Lines
+
+    console = Console(stderr=True)
+    asked = Options(experiment, out, data, model, deep_model, documents, device, seed, official)
+    try:
+        report = run(asked, Bar(console) if console.is_terminal else Lines())
+    except KeyboardInterrupt as error:
+        _tell("stopped", "bold yellow", f"{out} keeps what is done: give the same command again to go on")
+        raise typer.Exit(_INTERRUPTED) from error
+    typer.echo(out if report is None else report)
 
 
 def _complain(message: str) -> None:

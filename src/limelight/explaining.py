@@ -9,11 +9,11 @@ from typing import Any, get_args
 import numpy as np
 
 from limelight.document import Document, FeatureKind
-from limelight.errors import InputError, NumericalError, ParameterError, UnknownNameError
+from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError, UnknownNameError
 from limelight.explanation import Comparison, Explanation, Prediction
 from limelight.methods.registry import MethodInfo, Output, Request, find
 from limelight.methods.registry import methods as all_methods
-from limelight.models.protocol import Classifier, Removal, probabilities
+from limelight.models.protocol import Classifier, Removal, probabilities, removals_of
 
 
 def explain(
@@ -31,8 +31,8 @@ def explain(
     """Why `model` says of `text` what it says: one weight per word for the label `target` (default: the predicted one).
 
     `features`: "words" joins all occurrences of a word, "occurrences" keeps them apart. `removal`: how perturbation
-    methods take a word out, "mask" or "delete". `output`: explain the "logit" or the "probability". The other options
-    are the method's own: see limelight.methods().
+    methods take a word out, "mask", "delete" or, where a model can, "attention". `output`: explain the "logit" or the
+    "probability". The other options are the method's own: see limelight.methods().
     """
     comparison = compare(
         model, text, [method], target=target, features=features, removal=removal, output=output, seed=seed, **options
@@ -58,7 +58,7 @@ def compare(
 
     An option goes to each method that has it; one that no method has is an error.
     """
-    _check_arguments(removal, output, seed)
+    _check_arguments(model, removal, output, seed)
     chosen = _chosen(methods, model, {"removal": removal, "output": output})
     _check_options(chosen, options)
     document = model.read(text)
@@ -86,20 +86,25 @@ def predict(model: Classifier, document: Document) -> Prediction:
 
 def _chosen(names: Sequence[str] | None, model: Classifier, arguments: Mapping[str, str]) -> list[MethodInfo]:
     if names is None:
-        return [info for info in all_methods() if info.default and info.fits(model, arguments)]
+        versions = [info.version(model, arguments) for info in all_methods()]
+        return [info for info in versions if info is not None and info.default]
     if isinstance(names, str):
         raise InputError(f"methods must be a list of method ids: got the string {names!r}; write methods=[{names!r}]")
     if not names:
         raise InputError("methods is empty: name at least one, or leave it out for those of Figure 1")
-    chosen = [find(name) for name in names]
-    for info in chosen:
+    chosen = []
+    for info in map(find, names):
         info.check(model, arguments)
+        chosen.append(info.version(model, arguments) or info)
     return chosen
 
 
-def _check_arguments(removal: str, output: str, seed: int) -> None:
+def _check_arguments(model: Classifier, removal: str, output: str, seed: int) -> None:
     if removal not in get_args(Removal):
         raise UnknownNameError("removal", removal, get_args(Removal))
+    if removal not in removals_of(model):
+        offered = " or ".join(map(repr, removals_of(model)))
+        raise CapabilityError(f"{type(model).__name__} does not take words out by {removal!r}: use {offered}")
     if output not in get_args(Output):
         raise UnknownNameError("output", output, get_args(Output))
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -144,5 +149,5 @@ def _run(info: MethodInfo, request: Request, prediction: Prediction, options: Ma
         seconds=seconds,
         parameters={"features": request.features.kind, **used, **own},
         diagnostics=outcome.diagnostics,
-        notices=request.document.notices,
+        notices=(*request.document.notices, *outcome.notices),
     )

@@ -52,7 +52,7 @@ def lime_limit(
 @method(
     "shapley",
     label="Shapley",
-    summary="Exact Shapley values: they sum to f(text) - f(everything masked)",
+    summary="Shapley values: they sum to f(text) - f(everything masked). Sampled where a model is no ratio game",
     needs=("ratio game",),
     only=MASKED_LOGIT,
     uses=("removal", "output"),

@@ -12,6 +12,12 @@ import numpy as np
 from limelight.methods.registry import Floats, Outcome, Request, method
 from limelight.models.protocol import Gradients
 
+_ROUNDING = 1e-6
+_VANISHES = (
+    "G-avg is zero up to rounding: this model normalises its embeddings, so the coordinates of every gradient cancel; "
+    "use g-l2 or gxi"
+)
+
 
 def _reduced(request: Request, reduce: Callable[[Gradients], Floats]) -> Outcome:
     gradients = request.model.gradients(request.document, request.direction)
@@ -20,7 +26,12 @@ def _reduced(request: Request, reduce: Callable[[Gradients], Floats]) -> Outcome
 
 @method("g-avg", label="G-avg", summary="Mean of the gradient's coordinates", needs=("gradient",), uses=("output",))
 def g_avg(request: Request) -> Outcome:
-    return _reduced(request, lambda g: g.gradients.mean(axis=1))
+    gradients = request.model.gradients(request.document, request.direction)
+    weights = request.per_feature(gradients.gradients.mean(axis=1), gradients.words)
+    # A constant added to all coordinates of e_t is taken out again by a layer normalisation: the mean is zero then.
+    if np.abs(weights).max() <= _ROUNDING * np.abs(gradients.gradients).max():
+        return Outcome(weights, notices=(_VANISHES,))
+    return Outcome(weights)
 
 
 @method("g-l1", label="G-l1", summary="L1 norm of the gradient", needs=("gradient",), uses=("output",), signed=False)

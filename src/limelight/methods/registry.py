@@ -6,7 +6,9 @@ A method is a function from a `Request` to an `Outcome`, registered by decoratio
     def leave_one_out(request: Request) -> Outcome: ...
 
 Its keyword-only parameters are the options a caller may set. A module in this package is found by itself: adding a
-method is adding a file.
+method is adding a file. Where a method has a second way for models that its first does not apply to (sampling, say),
+that way is registered under the same id with `otherwise=True`; an explanation shows by its parameters, `exact` and
+`stderr` which of the two it came by.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +32,9 @@ from limelight.models.protocol import CAPABILITIES, Classifier, Game, Removal, p
 
 Floats = npt.NDArray[np.float64]
 Output = Literal["logit", "probability"]
-CapabilityName = Literal["perturbation", "attention", "gradient", "ratio game", "folded attention"]
+CapabilityName = Literal[
+    "perturbation", "attention", "attention layers", "gradient", "embedding path", "ratio game", "folded attention"
+]
 
 
 @dataclass(frozen=True)
@@ -55,28 +59,35 @@ class Request:
     def game(self) -> Callable[[npt.NDArray[np.bool_]], Floats]:
         """The chosen output for the target under a matrix of kept features: (n, d) to (n,)."""
         game: Game = self.model.perturb(self.document, self.features, self.removal)
-        if self.output == "logit":
-            return lambda kept: game(kept)[:, self.target]
-        return lambda kept: probabilities(game(kept))[:, self.target]
+        return lambda kept: self.output_of(game(kept))
+
+    def output_of(self, logits: Floats) -> Floats:
+        """The chosen output for the target: logits (n, C) to (n,)."""
+        return (logits if self.output == "logit" else probabilities(logits))[:, self.target]
 
     @property
     def direction(self) -> Floats:
-        """The derivative of the chosen output with respect to each logit."""
-        chosen = np.zeros(len(self.logits))
-        chosen[self.target] = 1.0
+        """The derivative of the chosen output with respect to each logit, at the text."""
+        return self.direction_at(self.logits[None])[0]
+
+    def direction_at(self, logits: Floats) -> Floats:
+        """The same at other logits: (n, C) to (n, C)."""
+        chosen = np.zeros_like(logits)
+        chosen[:, self.target] = 1.0
         if self.output == "logit":
             return chosen
-        p = probabilities(self.logits)
-        return p[self.target] * (chosen - p)
+        p = probabilities(logits)
+        return p[:, [self.target]] * (chosen - p)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method found: a weight per feature, and what it can say of its own accuracy."""
+    """What a method found: a weight per feature, what it can say of its own accuracy, and what a reader must know."""
 
     weights: Floats
     stderr: Floats | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,8 @@ class MethodInfo:
 
     `exact`: nothing is sampled or approximated. `uses`: which of the common arguments matter to it; `only`: those it
     takes one value of. `signed`: a weight below zero speaks against the target; without, weights are never negative.
-    `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1.
+    `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1. `otherwise`: the same method in
+    another way, for models and arguments that this one does not apply to.
     """
 
     id: str
@@ -100,11 +112,18 @@ class MethodInfo:
     default: bool
     figure_1: bool
     run: Callable[..., Outcome] = field(repr=False)
+    otherwise: MethodInfo | None = field(default=None, repr=False)
+
+    def version(self, model: Classifier, arguments: Mapping[str, str]) -> MethodInfo | None:
+        """The way in which this method applies to this model with these arguments; None where it does not."""
+        able = all(isinstance(model, CAPABILITIES[need]) for need in self.needs)
+        if able and all(arguments[name] == value for name, value in self.only.items()):
+            return self
+        return None if self.otherwise is None else self.otherwise.version(model, arguments)
 
     def fits(self, model: Classifier, arguments: Mapping[str, str]) -> bool:
         """Whether this method applies to this model with these arguments."""
-        able = all(isinstance(model, CAPABILITIES[need]) for need in self.needs)
-        return able and all(arguments[name] == value for name, value in self.only.items())
+        return self.version(model, arguments) is not None
 
     def check(self, model: Classifier, arguments: Mapping[str, str]) -> None:
         """Raise if it does not apply; the message names the methods that do."""
@@ -122,6 +141,7 @@ class MethodInfo:
 
 _FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
 _REGISTERED: dict[str, MethodInfo] = {}
+_OTHERWISE: dict[str, MethodInfo] = {}
 
 
 def method(
@@ -135,14 +155,16 @@ def method(
     only: Mapping[str, str] = MappingProxyType({}),
     signed: bool = True,
     default: bool = False,
+    otherwise: bool = False,
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Register a function as a method."""
 
     def register(run: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        if id in _REGISTERED:
+        known = _OTHERWISE if otherwise else _REGISTERED
+        if id in known:
             raise ValueError(f"two methods are called {id!r}")
         options = {p.name: p.default for p in inspect.signature(run).parameters.values() if p.kind is p.KEYWORD_ONLY}
-        _REGISTERED[id] = MethodInfo(
+        known[id] = MethodInfo(
             id=id,
             label=label,
             summary=summary,
@@ -167,7 +189,7 @@ def methods() -> tuple[MethodInfo, ...]:
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         importlib.import_module(f"limelight.methods.{module.name}")
     rest = sorted(id for id in _REGISTERED if id not in _FIGURE_1)
-    return tuple(_REGISTERED[id] for id in (*_FIGURE_1, *rest))
+    return tuple(replace(_REGISTERED[id], otherwise=_OTHERWISE.get(id)) for id in (*_FIGURE_1, *rest))
 
 
 def find(id: str) -> MethodInfo:

@@ -1,0 +1,258 @@
+"""Many variants of one text through a model, as fast as its forward pass.
+
+Token numbers are built from the matrix of kept features: no strings, no tokenizer. Variants that are the same input are
+computed once. Inputs of different lengths are sorted, so that a batch holds hardly any padding. What a batch needs in
+memory does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from limelight.document import Features, owners_of_words
+from limelight.errors import CapabilityError, ParameterError
+from limelight.models.protocol import Removal
+from limelight.models.subwords import TokenWindow
+from limelight.theory.ratio_game import Coalitions
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Is told how many of how many inputs are done."""
+
+_CPU_TOKENS = 2048
+"""Tokens in one forward on a CPU. Throughput is flat from 512 to 4,096 and falls beyond, when activations leave the
+cache; a constant rather than a stopwatch keeps the last bits of a result the same from run to run."""
+_GPU_TOKENS = 2**17
+"""The most tokens in one forward on a GPU: it is busy long before."""
+_GPU_PROBE = 4096
+_GPU_SHARE = 0.4
+"""The part of the free memory that a batch may take."""
+_ROWS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch on the model's device: token numbers (B, L); `attention` is None where nothing is hidden."""
+
+    ids: Tensor
+    types: Tensor | None = None
+    attention: Tensor | None = None
+
+
+Forward = Callable[[Inputs], Tensor]
+Build = Callable[[Integers, int], Inputs]
+"""The batch of these rows, as wide as the longest of them."""
+
+
+class Runner:
+    """Runs inputs through a model in batches whose size it finds itself, and halves when memory runs out."""
+
+    def __init__(
+        self,
+        forward: Forward,
+        device: torch.device,
+        classes: int,
+        batch_tokens: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if batch_tokens is not None and (not isinstance(batch_tokens, int) or batch_tokens < 1):
+            raise ParameterError(f"batch_tokens must be a whole number of at least 1: got {batch_tokens!r}")
+        self.forward, self.device, self.classes = forward, device, classes
+        self.batch_tokens = batch_tokens
+        self.progress = progress
+
+    @torch.inference_mode()
+    def run(self, lengths: Integers, build: Build) -> Floats:
+        """Logits (n, C) of n inputs of these lengths. The longest come first: memory that suffices once suffices."""
+        n = len(lengths)
+        order = np.argsort(-lengths, kind="stable")
+        found = torch.empty((n, self.classes), dtype=torch.float64, device=self.device)
+        done = 0
+        while done < n:
+            longest = int(lengths[order[done]])
+            rows = order[done : done + max(1, self._tokens(longest, build, order) // max(longest, 1))]
+            logits = self._attempt(rows, longest, build)
+            if logits is None:
+                continue
+            found[done : done + len(rows)] = logits
+            done += len(rows)
+            if self.progress is not None:
+                self.progress(done, n)
+        result = np.empty((n, self.classes))
+        result[order] = found.cpu().numpy()  # the one moment at which a GPU is waited for
+        return result
+
+    def _attempt(self, rows: Integers, longest: int, build: Build) -> Tensor | None:
+        """The logits of a batch; None, and a smaller batch from now on, where memory ran out."""
+        try:
+            return self.forward(build(rows, longest))
+        except RuntimeError as error:
+            if not _is_out_of_memory(error) or len(rows) == 1:
+                raise
+        # Outside the handler: the error's traceback would keep the memory that it complains of.
+        self.batch_tokens = len(rows) * longest // 2
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return None
+
+    def _tokens(self, longest: int, build: Build, rows: Integers) -> int:
+        if self.batch_tokens is None:
+            self.batch_tokens = _CPU_TOKENS
+            if self.device.type == "cuda":
+                self.batch_tokens = self._probe(longest, build, rows)
+        return self.batch_tokens
+
+    def _probe(self, longest: int, build: Build, rows: Integers) -> int:
+        """What a token costs in memory, from one small forward; as many as fit are then taken, in a power of two."""
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(self.device)
+        before = torch.cuda.memory_allocated(self.device)
+        rows = rows[: max(1, _GPU_PROBE // longest)]
+        self.forward(build(rows, longest))
+        per_token = max(1, torch.cuda.max_memory_allocated(self.device) - before) / (len(rows) * longest)
+        free, _ = torch.cuda.mem_get_info(self.device)
+        fitting = int(_GPU_SHARE * free / per_token)
+        return min(_GPU_TOKENS, 1 << max(fitting, 1).bit_length() - 1)
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def to_device(array: npt.NDArray[Any], device: torch.device) -> Tensor:
+    """Copied beside the computation where the device allows it."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+
+
+def ragged_inputs(windows: Sequence[TokenWindow], pad: int, device: torch.device) -> tuple[Integers, Build]:
+    """Inputs of different texts, as lengths and batches of them."""
+    lengths = np.array([len(window.ids) for window in windows], dtype=np.int64)
+
+    def build(rows: Integers, longest: int) -> Inputs:
+        ids = np.full((len(rows), longest), pad, dtype=np.int64)
+        types = np.zeros_like(ids)
+        for i, row in enumerate(rows):
+            ids[i, : lengths[row]], types[i, : lengths[row]] = windows[row].ids, windows[row].types
+        shown = np.arange(longest) < lengths[rows][:, None]
+        return Inputs(
+            to_device(ids, device),
+            to_device(types, device) if types.any() else None,
+            None if shown.all() else to_device(shown.astype(np.int64), device),
+        )
+
+    return lengths, build
+
+
+class TokenGame:
+    """Logits of a document under each row of kept (True) and removed (False) features.
+
+    A token is removed when one of the words that it belongs to is. A document that is read in several windows has the
+    mean of their logits.
+    """
+
+    def __init__(
+        self, windows: Sequence[TokenWindow], features: Features, n_words: int, removal: Removal, runner: Runner,
+        *, mask: int, pad: int,
+    ) -> None:  # fmt: skip
+        owner = np.asarray(owners_of_words(features, n_words))
+        self._runner, self._d = runner, len(features)
+        self._variants = [Variants(window, owner, removal, runner.device, mask, pad) for window in windows]
+        self._shares = [window.share for window in windows]
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        kept = np.asarray(kept, dtype=bool)
+        if kept.ndim != 2 or kept.shape[1] != self._d:
+            raise ParameterError(f"coalitions have shape {kept.shape}: this text has {self._d} features")
+        logits = np.zeros((len(kept), self._runner.classes))
+        for variants, share in zip(self._variants, self._shares, strict=True):
+            distinct, which = distinct_rows(kept[:, variants.features])
+            lengths, build = variants.inputs(distinct)
+            logits += share * self._runner.run(lengths, build)[which]
+        return logits
+
+
+def distinct_rows(kept: Coalitions) -> tuple[Coalitions, Integers]:
+    """The rows without repetition, and for each row which of them it is."""
+    if not kept.shape[1]:
+        return kept[:1], np.zeros(len(kept), dtype=np.int64)
+    packed = np.ascontiguousarray(np.packbits(kept, axis=1))
+    keys = packed.view(f"V{packed.shape[1]}")[:, 0]
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return kept[first], which.astype(np.int64)
+
+
+class Variants:
+    """The inputs that one window becomes when features are removed."""
+
+    def __init__(
+        self, window: TokenWindow, owner: Integers, removal: Removal, device: torch.device, mask: int, pad: int
+    ) -> None:
+        self._window, self._removal, self._device, self._pad = window, removal, device, pad
+        self.features, column = np.unique(owner[window.words], return_inverse=True)
+        self._owners = _owner_columns(window, column, len(self.features))
+        if removal != "mask" and (self._owners[0] < len(self.features)).all():
+            raise CapabilityError(
+                f"this tokenizer adds no special tokens, so removal={removal!r} of all words would leave nothing to "
+                "read: use removal='mask'"
+            )
+        self._ids, self._types = to_device(window.ids, device), to_device(window.types, device)
+        self._typed, self._mask = bool(window.types.any()), mask
+
+    def inputs(self, kept: Coalitions) -> tuple[Integers, Build]:
+        """Lengths, and batches, of the variants with these features kept (n, features of this window)."""
+        T = len(self._window.ids)
+        if self._removal != "delete":
+            return np.full(len(kept), T), lambda rows, longest: self._in_place(self._shown(kept[rows]))
+        blocks = [kept[i : i + _ROWS_AT_ONCE] for i in range(0, len(kept), _ROWS_AT_ONCE)]
+        lengths = np.concatenate([self._shown(block).sum(axis=1) for block in blocks])
+        return lengths, lambda rows, longest: self._shortened(self._shown(kept[rows]), lengths[rows], longest)
+
+    def _shown(self, kept: Coalitions) -> Coalitions:
+        """Which tokens are left (n, T): those of no feature, and those whose features are all kept."""
+        always = np.ones((len(kept), 1), dtype=bool)
+        kept = np.concatenate([kept, always], axis=1)
+        shown = kept[:, self._owners[0]]
+        for others in self._owners[1:]:
+            shown &= kept[:, others]
+        return shown
+
+    def _in_place(self, shown: Coalitions) -> Inputs:
+        left = to_device(shown, self._device)
+        types = self._types.expand(left.shape) if self._typed else None
+        if self._removal == "attention":
+            hidden = None if shown.all() else left.long()
+            return Inputs(self._ids.expand(left.shape), types, hidden)
+        return Inputs(torch.where(left, self._ids, self._mask), types)
+
+    def _shortened(self, shown: Coalitions, lengths: Integers, longest: int) -> Inputs:
+        """What is left moves up; where texts of a batch differ in length, padding follows and is hidden."""
+        # A stable sort brings the tokens that are left to the front, in their order.
+        source = to_device(shown, self._device).logical_not().byte().argsort(dim=1, stable=True)[:, :longest]
+        types = self._types[source] if self._typed else None
+        if (lengths == longest).all():
+            return Inputs(self._ids[source], types)
+        left = torch.arange(longest, device=self._device) < to_device(lengths, self._device)[:, None]
+        return Inputs(torch.where(left, self._ids[source], self._pad), types, left.long())
+
+
+def _owner_columns(window: TokenWindow, column: Integers, none: int) -> list[Integers]:
+    """For each token the columns of its features, as several arrays (T,); `none` where there is no (further) one.
+
+    A token seldom has more than one, so this is one array nearly always.
+    """
+    per_token: list[list[int]] = [[] for _ in window.ids]
+    for position, feature in zip(window.positions, column, strict=True):
+        if feature not in per_token[position]:
+            per_token[position].append(int(feature))
+    depth = max(1, *map(len, per_token))
+    padded = [own + [none] * (depth - len(own)) for own in per_token]
+    return [np.array([own[k] for own in padded], dtype=np.int64) for k in range(depth)]

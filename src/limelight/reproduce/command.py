@@ -1,0 +1,236 @@
+"""`limelight reproduce`: from what was asked to a folder of numbers, figures and a report.
+
+First all numbers, then all figures: where matplotlib is missing the figures are left to another machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import limelight
+from limelight.errors import CapabilityError, InputError, ParameterError
+from limelight.models.checkpoint import embedded_folder
+from limelight.reproduce import drawing, report
+from limelight.reproduce.experiment import Experiment
+from limelight.reproduce.experiments import EXPERIMENTS, find
+from limelight.reproduce.fig4 import OFFICIAL
+from limelight.reproduce.folder import Fingerprint, RunFolder
+from limelight.reproduce.lab import Lab
+from limelight.reproduce.progress import Progress
+from limelight.reproduce.texts import SAMPLE, read_texts
+
+ON_A_CPU = 200
+"""Documents where none are asked for and there is no GPU."""
+EMBEDDED = "the embedded model"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for; None leaves it to the folder's earlier run, else to the defaults."""
+
+    experiment: str
+    out: Path
+    data: str | None = None
+    model: str | None = None
+    deep_model: str | None = None
+    documents: int | None = None
+    device: str = "auto"
+    seed: int | None = None
+    official: bool = False
+
+
+def run(options: Options, progress: Progress) -> Path | None:
+    """Compute what is missing, draw what can be drawn. Returns the report, or None where nothing could be drawn."""
+    chosen = find(options.experiment)
+    folder = RunFolder(options.out)
+    missing = [experiment for experiment in chosen if not folder.has(experiment.name)]
+    without_deep = [e.name for e in missing if e.model == "deep" and options.deep_model is None]
+    if without_deep and len(chosen) == 1:
+        raise CapabilityError(
+            f"{without_deep[0]} needs a model of several layers: give --deep-model, the folder of one that was trained "
+            "with limelight train --preset deep"
+        )
+    missing = [experiment for experiment in missing if experiment.name not in without_deep]
+    _check_engine(options, folder)
+    if missing or folder.fingerprint() is None or _given(options):
+        lab = _lab(options, folder, progress, load_deep=any(e.model == "deep" for e in missing))
+        for experiment in missing:
+            _compute(experiment, lab)
+    for name in without_deep:
+        progress.say(f"{name}: not computed, because it needs --deep-model; the report says so")
+    return _draw(folder, progress, {experiment.name for experiment in chosen})
+
+
+def _given(options: Options) -> bool:
+    """Whether anything was said that must be checked against the folder's run."""
+    said = (options.data, options.model, options.deep_model, options.documents, options.seed)
+    return any(value is not None for value in said)
+
+
+def _check_engine(options: Options, folder: RunFolder) -> None:
+    """Figure 4 by another engine than the one that was asked for is not shown as if it were."""
+    if options.official and folder.has("fig4"):
+        used = folder.read_json("fig4")["numbers"]["engine"]["delete"]
+        if used != OFFICIAL:
+            raise InputError(
+                f"fig4 in --out {options.out} was computed by {used}, not by {OFFICIAL}: choose another folder"
+            )
+
+
+# ── what the run is of ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: bool) -> Lab:
+    earlier = folder.fingerprint()
+    device = _device(options.device)
+    _check_inherited(options, earlier)
+    texts = read_texts(options.data)
+    model = limelight.load(options.model)
+    documents = _documents(options.documents, earlier, len(texts.texts), device)
+    seed = options.seed if options.seed is not None else earlier.seed if earlier else 0
+    if seed < 0:
+        raise ParameterError(f"--seed must be 0 or more: got {seed}")
+    folder.claim(
+        Fingerprint(
+            data=texts.name if earlier is None or earlier.data_digest != texts.digest else earlier.data,
+            data_digest=texts.digest,
+            model=_model_name(options.model, earlier, _digest(options.model)),
+            model_digest=_digest(options.model),
+            documents=documents,
+            seed=seed,
+            version=limelight.__version__,
+        )
+    )
+    deep = None
+    if options.deep_model is not None:
+        deep = limelight.load(options.deep_model) if load_deep else None
+        folder.claim_deep(_digest(options.deep_model))
+    return Lab(
+        folder=folder,
+        texts=texts,
+        model=model,
+        deep_model=_placed(deep, device),
+        documents_asked=documents,
+        seed=seed,
+        device=device,
+        progress=progress,
+        official=options.official,
+        deep_name=os.path.basename(os.path.normpath(options.deep_model or "")),
+    )
+
+
+def _check_inherited(options: Options, earlier: Fingerprint | None) -> None:
+    """What was not said again stands as in the folder's run, if it can be had without being told where it is."""
+    if earlier is None:
+        return
+    if options.data is None and earlier.data != SAMPLE:
+        raise InputError(f"--out {options.out} was computed on {earlier.data}: give it again with --data")
+    if options.model is None and earlier.model != EMBEDDED:
+        raise InputError(f"--out {options.out} was computed with the model {earlier.model}: give it again with --model")
+
+
+def _device(asked: str) -> str:
+    if asked not in ("auto", "cpu", "cuda"):
+        raise ParameterError(f"--device is auto, cpu or cuda: got {asked!r}")
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise ParameterError("--device cuda was asked for, but torch finds no CUDA here: use --device cpu")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if asked == "auto" else asked
+
+
+def _documents(asked: int | None, earlier: Fingerprint | None, total: int, device: str) -> int:
+    if asked is not None:
+        if asked < 2:
+            raise ParameterError(f"--documents must be at least 2: got {asked}")
+        return min(asked, total)
+    if earlier is not None:
+        return earlier.documents
+    return total if device == "cuda" else min(ON_A_CPU, total)
+
+
+def _model_name(folder: str | None, earlier: Fingerprint | None, digest: str) -> str:
+    if folder is None:
+        return EMBEDDED
+    same = earlier is not None and earlier.model_digest == digest
+    return earlier.model if earlier is not None and same else os.path.basename(os.path.normpath(folder))
+
+
+def _digest(folder: str | None) -> str:
+    if folder is None:
+        with embedded_folder() as path:
+            return _digest(str(path))
+    files = sorted(Path(folder).glob("*.safetensors"))
+    # A name on the Hugging Face hub is no folder here: then the name stands for the model.
+    digest = hashlib.sha256(b"" if files else folder.encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _placed(model: Any, device: str) -> Any:
+    return model.to(device).eval() if isinstance(model, torch.nn.Module) else model
+
+
+# ── computing and drawing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _compute(experiment: Experiment, lab: Lab) -> None:
+    if experiment.model == "paper":
+        lab.paper_model(experiment.name)
+    lab.progress.say(f"{experiment.name}: {experiment.title}")
+    started = time.perf_counter()
+    numbers = experiment.compute(lab)
+    seconds = time.perf_counter() - started
+    fingerprint = lab.folder.fingerprint()
+    about = {
+        "data": fingerprint.data if fingerprint else lab.texts.name,
+        "is_sample": lab.texts.is_sample,
+        "documents": len(lab.chosen),
+        "model": lab.deep_name if experiment.model == "deep" else fingerprint.model if fingerprint else "",
+        "seed": lab.seed,
+        "device": _machine(lab.device),
+        "date": str(date.today()),
+        "seconds": round(seconds, 2),
+        "limelight": limelight.__version__,
+        "torch": torch.__version__,
+    }
+    lab.folder.write_json(experiment.name, {"experiment": experiment.name, "about": about, "numbers": numbers})
+    lab.progress.say(f"{experiment.name}: done in {seconds:.1f} s")
+
+
+def _machine(device: str) -> str:
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {os.cpu_count()} cores"
+
+
+def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path | None:
+    """The figures that were asked for, and a report of all that there are."""
+    done = [experiment for experiment in EXPERIMENTS if folder.has(experiment.name)]
+    results = {experiment.name: folder.read_json(experiment.name) for experiment in done}
+    folder.write("table.md", report.table(EXPERIMENTS, results).encode())
+    if not drawing.available():
+        progress.say(
+            "numbers are complete; no matplotlib here, so no figures: copy the folder and give the same command where "
+            "limelight[figures] is installed"
+        )
+        return None
+    images = {}
+    for experiment in done:
+        result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
+        if experiment.name in asked or not stored.exists():
+            figure = experiment.draw(folder, result["numbers"])
+            source = drawing.source_line(result["about"], experiment.over_documents)
+            drawing.save_figure(folder, experiment.name, figure, source)
+        images[experiment.name] = stored.read_bytes()
+    page = report.page(EXPERIMENTS, results, images)
+    folder.write("report.html", page.encode())
+    return folder.path / "report.html"

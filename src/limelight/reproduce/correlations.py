@@ -1,0 +1,160 @@
+"""Do the methods agree? All pairs, four measures, over documents (the claim of Section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.methods.registry import methods
+from limelight.reproduce import passes
+from limelight.reproduce.documents import Floats, Prepared
+from limelight.reproduce.drawing import pyplot
+from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.folder import Arrays, RunFolder
+from limelight.reproduce.lab import Lab
+from limelight.reproduce.statistics import bootstrap_mean, correlation, kendall, ranks, top_overlap
+
+METHODS = (
+    "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",
+)  # fmt: skip
+TOP = 5
+MEASURES = {
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's rank correlation",
+    "kendall": "Kendall's τ",
+    "overlap": f"overlap of the {TOP} strongest words",
+    "pearson_absolute": "Pearson's correlation of absolute weights",
+}
+CLAIMED = (("alpha-avg", "g-avg"), ("alpha-avg", "g-l1"))
+DENIED = (("alpha-max", "g-l2"), ("alpha-avg", "g-l2"), ("alpha-max", "g-avg"), ("alpha-max", "g-l1"))
+UNSIGNED = ("alpha-avg", "alpha-max", "g-l1", "g-l2")
+SIGNED = tuple(name for name in METHODS if name not in UNSIGNED)
+CORRELATED = 0.5
+"""A mean correlation whose interval lies above this counts as correlated."""
+
+
+def compute(lab: Lab) -> Numbers:
+    lab.paper_model("correlations")
+    weights = stacked_weights(lab)
+    by_document = dict(zip((d.index for d in lab.documents), lab.split(weights), strict=True))
+
+    def measure(documents: Sequence[Prepared]) -> Arrays:
+        found = lab.map(lambda d: agreement(by_document[d.index].T), documents)
+        return {name: np.stack([one[name] for one in found]) for name in MEASURES}
+
+    measured = lab.over_documents("agreement of methods", measure)
+    one, other = np.triu_indices(len(METHODS), k=1)
+    centre, low, high = bootstrap_mean(np.concatenate([measured[name] for name in MEASURES], axis=1), lab.seed)
+    columns = [(name, METHODS[i], METHODS[j]) for name in MEASURES for i, j in zip(one, other, strict=True)]
+    found: dict[str, list[Numbers]] = {name: [] for name in MEASURES}
+    for (name, *pair), c, l, h in zip(columns, centre, low, high, strict=True):
+        found[name].append({"pair": pair, "mean": float(c), "low": float(l), "high": float(h)})
+    lab.folder.write_arrays("correlations", {name: values.astype(np.float16) for name, values in measured.items()})
+    labels = {info.id: info.label for info in methods()}
+    return {
+        "documents": len(lab.documents),
+        "target": lab.target_name,
+        "top": TOP,
+        "methods": [{"id": name, "label": labels[name]} for name in METHODS],
+        "measures": found,
+    }
+
+
+def stacked_weights(lab: Lab) -> Floats:
+    """(all features, methods), in the order of METHODS."""
+    closed, exact, lime = passes.closed_forms(lab), passes.exact(lab), passes.lime(lab)
+    special = {"lime": lime["mask_first"], "lime-limit": exact["lime_limit"], "shapley": exact["shapley"]}
+    return np.stack([special[name] if name in special else closed[name] for name in METHODS], axis=1)
+
+
+def agreement(rows: Floats) -> dict[str, Floats]:
+    """All measures of one document, for the pairs above the diagonal: rows (methods, d)."""
+    above = np.triu_indices(len(rows), k=1)
+    return {
+        "pearson": correlation(rows)[above],
+        "spearman": correlation(ranks(rows))[above],
+        "kendall": kendall(rows)[above],
+        "overlap": top_overlap(rows, TOP)[above],
+        "pearson_absolute": correlation(np.abs(rows))[above],
+    }
+
+
+def _of(numbers: Numbers, measure: str, pair: tuple[str, str]) -> Numbers:
+    found: Numbers = next(one for one in numbers["measures"][measure] if set(one["pair"]) == set(pair))
+    return found
+
+
+def _written(one: Numbers) -> str:
+    return f"{one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+
+
+def rows(numbers: Numbers) -> list[Row]:
+    labels = {one["id"]: one["label"] for one in numbers["methods"]}
+
+    def row(pair: tuple[str, str], paper: str) -> Row:
+        signed, absolute = (_of(numbers, measure, pair) for measure in ("pearson", "pearson_absolute"))
+        holds = signed["low"] > CORRELATED
+        ours = f"{_written(signed)}; absolute {absolute['mean']:.3f}"
+        verdict = ("correlated" if holds else "not correlated") + (
+            "" if holds == (paper == "correlated") else ": the paper's claim does not hold here"
+        )
+        return Row(f"{labels[pair[0]]} and {labels[pair[1]]}, mean Pearson", paper, ours, verdict)
+
+    return [
+        *(row(pair, "correlated") for pair in CLAIMED),
+        *(row(pair, "not correlated") for pair in DENIED),
+        Row("summary", "α-avg: G-avg and G-l1; not α-max and G-l2", summary(numbers), _verdict(numbers)),
+    ]
+
+
+def summary(numbers: Numbers) -> str:
+    lime = _of(numbers, "pearson", ("alpha-avg", "lime-limit"))
+    return f"what the model does (LIME, exact) correlates {_written(lime)} with α-avg"
+
+
+def _verdict(numbers: Numbers) -> str:
+    kept = [pair for pair in CLAIMED if _of(numbers, "pearson", pair)["low"] > CORRELATED]
+    broken = [pair for pair in DENIED if _of(numbers, "pearson", pair)["low"] > CORRELATED]
+    return f"{len(kept)} of {len(CLAIMED)} claimed correlations hold, {len(broken)} of {len(DENIED)} denied ones do too"
+
+
+def caption(numbers: Numbers) -> str:
+    across = [_of(numbers, "pearson", (one, other))["mean"] for one in UNSIGNED for other in SIGNED]
+    return (
+        f"Mean over {numbers['documents']:,} documents for each pair of methods, weights for “{numbers['target']}” of "
+        "distinct words; below it the half-width of the 95 % interval over documents (bootstrap). Blue agrees, red "
+        "disagrees. Attention and gradient norms have no sign; between them and the methods that have one, Pearson's "
+        f"correlation lies between {min(across):.2f} and {max(across):.2f}."
+    )
+
+
+def draw(folder: RunFolder, numbers: Numbers) -> Any:
+    plt = pyplot()
+    names = [one["label"] for one in numbers["methods"]]
+    ids = [one["id"] for one in numbers["methods"]]
+    figure, axes = plt.subplots(2, 2, figsize=(15, 13.4), layout="constrained")
+    for axis, measure in zip(axes.flat, ("pearson", "spearman", "kendall", "overlap"), strict=True):
+        matrix, half = np.full((len(ids), len(ids)), np.nan), np.full((len(ids), len(ids)), np.nan)
+        for one in numbers["measures"][measure]:
+            i, j = ids.index(one["pair"][0]), ids.index(one["pair"][1])
+            matrix[j, i], half[j, i] = one["mean"], (one["high"] - one["low"]) / 2
+        image = axis.imshow(matrix, cmap="RdBu", vmin=-1.0, vmax=1.0)
+        for j in range(len(ids)):
+            for i in range(j):
+                colour = "white" if abs(matrix[j, i]) > 0.62 else "black"
+                axis.text(i, j - 0.13, f"{matrix[j, i]:.2f}", ha="center", va="center", fontsize=9, color=colour)
+                axis.text(i, j + 0.24, f"±{half[j, i]:.3f}", ha="center", va="center", fontsize=6.5, color=colour)
+        axis.set_xticks(range(len(ids) - 1), names[:-1], rotation=45, ha="right", rotation_mode="anchor")
+        axis.set_yticks(range(1, len(ids)), names[1:])
+        axis.set_ylim(len(ids) - 0.5, 0.5)
+        axis.set_xlim(-0.5, len(ids) - 1.5)
+        axis.spines[:].set_visible(False)
+        axis.tick_params(length=0)
+        axis.set_title(MEASURES[measure])
+    figure.colorbar(image, ax=axes, shrink=0.4, pad=0.01)
+    return figure
+
+
+EXPERIMENT = Experiment("correlations", "Which methods agree", compute, draw, rows, caption)

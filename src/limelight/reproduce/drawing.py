@@ -1,0 +1,70 @@
+"""The look of the figures, and how they are written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from limelight.errors import InputError
+from limelight.reproduce.folder import RunFolder
+from limelight.show.visible import visible
+
+BLUE, RED, GREEN, ORANGE, GREY, INK = "#2f6db3", "#c8323c", "#2a8a57", "#d98a1f", "#8a8f98", "#22242a"
+_PNG_DPI = 110
+_STYLE: Any = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.edgecolor": INK,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "pdf.fonttype": 42,
+}
+
+
+def available() -> bool:
+    """Whether figures can be drawn here: numbers are computed without."""
+    import importlib.util
+
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def pyplot() -> Any:
+    """matplotlib without a window, in our style."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update(_STYLE)
+    return plt
+
+
+def plain(text: object) -> str:
+    """A text that matplotlib shows as it is: a dollar sign would start a formula."""
+    return visible(str(text)).replace("$", r"\$")
+
+
+def save_figure(folder: RunFolder, name: str, figure: Any, source: str) -> None:
+    """PNG and PDF; what the figure was computed from stands below it."""
+    import matplotlib.pyplot as plt
+
+    figure.canvas.draw()
+    below = figure.get_tightbbox().y0 / figure.get_figheight() - 0.08 / figure.get_figheight()
+    figure.set_layout_engine("none")  # what follows must not move the rest
+    figure.text(1.0, below, plain(source), ha="right", va="top", fontsize=7.5, color=GREY)
+    for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=_PNG_DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
+        folder.write(f"{name}.{kind}", buffer.getvalue())
+    plt.close(figure)
+
+
+def source_line(about: Mapping[str, Any], over_documents: bool = True) -> str:
+    """What a number rests on, in one line."""
+    data = f"{about['data']}, {about['documents']:,} documents" if over_documents else about["data"]
+    return f"{data}; model: {about['model']}"

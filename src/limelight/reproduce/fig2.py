@@ -1,0 +1,92 @@
+"""Figure 2: the architecture, drawn from the shapes of the model at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from limelight.reproduce.drawing import BLUE, GREY, INK, pyplot
+from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.folder import RunFolder
+from limelight.reproduce.lab import Lab
+
+APPENDIX_F = {"T_max": 256, "d_e": 128, "d_att": 64, "d_out": 64, "K": 6}
+
+
+def compute(lab: Lab) -> Numbers:
+    model = lab.paper_model("fig2")
+    return {
+        "sizes": {name: getattr(model.config, name) for name in APPENDIX_F},
+        "words": len(model.vocabulary),
+        "classes": len(model.labels),
+        "shapes": {name: list(weight.shape) for name, weight in model.named_parameters()},
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+    }
+
+
+def rows(numbers: Numbers) -> list[Row]:
+    written = ", ".join(f"{name} = {size}" for name, size in numbers["sizes"].items())
+    expected = ", ".join(f"{name} = {size}" for name, size in APPENDIX_F.items())
+    same = numbers["sizes"] == APPENDIX_F
+    return [Row("sizes (Appendix F)", expected, written, "the same" if same else "another model was given")]
+
+
+def caption(numbers: Numbers) -> str:
+    return (
+        f"From a text to f(x): {numbers['parameters']:,} parameters. The box is repeated for each of the "
+        f"{numbers['sizes']['K']} heads; only the query of [CLS] is used. There is no residual connection, no layer "
+        "norm and no other non-linearity than the softmax."
+    )
+
+
+def draw(folder: RunFolder, numbers: Numbers) -> Any:
+    plt = pyplot()
+    s, D, C = numbers["sizes"], numbers["words"], numbers["classes"]
+    T, d_e, d_att, d_out, K = (s[name] for name in ("T_max", "d_e", "d_att", "d_out", "K"))
+    figure, axis = plt.subplots(figsize=(13, 5.2), layout="constrained")
+    axis.add_patch(plt.Rectangle((39, 0), 64, 46, facecolor="#f1f5fb", edgecolor=BLUE, linewidth=1.2))
+    axis.text(71, 43.4, f"one head; there are {K}", ha="center", va="center", color=BLUE, fontsize=11)
+    boxes = {
+        "x": _Box(8, 22, 16, "text $x$", f"{T} token numbers:\n[CLS], words, [UNK] …"),
+        "e": _Box(28, 22, 17, "embedding $e$", f"{T} × {d_e}\n$W_e$: {D:,} × {d_e}\n+ positions $W_p$: {T} × {d_e}"),
+        "q": _Box(50, 35, 17, "query of [CLS], $q$", f"{d_att}\n$W_q$: {d_att} × {d_e}"),
+        "k": _Box(50, 22, 17, "keys $k$", f"{T} × {d_att}\n$W_k$: {d_att} × {d_e}"),
+        "v": _Box(50, 8, 17, "values $v$", f"{T} × {d_out}\n$W_v$: {d_out} × {d_e}"),
+        "a": _Box(73, 28, 18, r"attention $\alpha$", f"{T} weights\n" + r"softmax of $q^\top k_t / \sqrt{d_{att}}$"),
+        "t": _Box(94, 16, 15, r"$\tilde v = \Sigma_t \, \alpha_t v_t$", f"{d_out} numbers"),
+        "f": _Box(
+            114, 22, 18, "$f(x)$", f"{C} logits: mean over {K}\nheads of $W_\\ell \\tilde v$\n$W_\\ell$: {C} × {d_out}"
+        ),
+    }
+    for box in boxes.values():
+        box.draw(plt, axis)
+    for start, end in ("xe", "eq", "ek", "ev", "qa", "ka", "at", "vt", "tf"):
+        one, other = boxes[start], boxes[end]
+        ends = (one.x + one.width / 2, one.y), (other.x - other.width / 2, other.y)
+        axis.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 1.4})
+    axis.set_xlim(-1, 124)
+    axis.set_ylim(-1, 47)
+    axis.set_axis_off()
+    return figure
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A quantity: its centre, its name, and its shape below."""
+
+    x: float
+    y: float
+    width: float
+    name: str
+    shape: str
+
+    def draw(self, plt: Any, axis: Any) -> None:
+        height = 3.6 + 2.0 * (self.shape.count("\n") + 1)
+        corner = (self.x - self.width / 2, self.y - height / 2)
+        axis.add_patch(plt.Rectangle(corner, self.width, height, facecolor="white", edgecolor=INK, linewidth=1.0))
+        axis.text(self.x, self.y + height / 2 - 1.0, self.name, ha="center", va="top", fontsize=11)
+        below = self.y - height / 2 + 0.9
+        axis.text(self.x, below, self.shape, ha="center", va="bottom", fontsize=8.5, linespacing=1.25, color="#4a4e57")
+
+
+EXPERIMENT = Experiment("fig2", "Figure 2: the architecture", compute, draw, rows, caption, over_documents=False)

@@ -1,0 +1,209 @@
+"""Figure 6 and Appendix E: LIME and the first layer's attention in a deep classifier, on one document and on many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from limelight.explaining import explain
+from limelight.reproduce.documents import Floats, Prepared
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
+from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.folder import Arrays, RunFolder
+from limelight.reproduce.lab import Lab
+from limelight.reproduce.statistics import correlation, mean_and_spread
+
+PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
+RUNS = 5
+FIRST_LAYER = 0
+EFFORT = {
+    "cuda": {"samples": 5000, "documents": 200, "runs": 5, "samples_each": 1000, "accuracy_on": 25_000},
+    "cpu": {"samples": 1000, "documents": 5, "runs": 2, "samples_each": 1000, "accuracy_on": 200},
+}
+"""A deep model has no closed form: each sample is a forward pass, and a CPU has to make do with fewer."""
+_LABELLED = 6
+_CHUNK = 5
+
+
+def compute(lab: Lab) -> Numbers:
+    model = lab.deep("fig6")
+    effort = EFFORT[torch.device(lab.device).type]
+    labels = list(model.labels)
+    target = "positive" if "positive" in labels else labels[-1]
+    document = lab.shown
+    attention = explain(model, document.text, "alpha-avg", target=target, layer=FIRST_LAYER)
+    runs = np.array([_lime(model, document.text, target, lab.seed + i, effort["samples"]) for i in range(RUNS)])
+    signed, absolute = correlations(attention.weights, runs.mean(axis=0))
+    many = _many(lab, model, target, effort)
+    lab.folder.write_arrays("fig6", many)
+    return {
+        "document": document.index,
+        "authors_document": lab.shown_is_authors,
+        "target": target,
+        "model": repr(model)[:300],
+        "prediction": attention.prediction.label,
+        "accuracy": _accuracy(lab, model, effort["accuracy_on"]),
+        "effort": {**effort, "documents": len(many["signed"])},
+        "words": list(attention.features),
+        "attention": attention.weights.tolist(),
+        "lime_mean": runs.mean(axis=0).tolist(),
+        "lime_std": runs.std(axis=0, ddof=1).tolist(),
+        "signed": signed,
+        "absolute": absolute,
+        "many": {name: mean_and_spread(many[name]) for name in ("signed", "absolute")},
+        "signed_where_negative": _mean(many["signed"][many["positive"] == 0]),
+        "signed_where_positive": _mean(many["signed"][many["positive"] == 1]),
+    }
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _lime(model: Any, text: str, target: str, seed: int, samples: int) -> Floats:
+    """Words are deleted, as by official LIME."""
+    return explain(model, text, "lime", target=target, removal="delete", seed=seed, n_samples=samples).weights
+
+
+def correlations(attention: Floats, lime: Floats) -> tuple[float, float]:
+    """Pearson's correlation of attention with LIME's weights, and with their absolute values."""
+    both = correlation(np.stack([attention, lime, np.abs(lime)]))
+    return float(both[0, 1]), float(both[0, 2])
+
+
+def _many(lab: Lab, model: Any, target: str, effort: dict[str, int]) -> Arrays:
+    def compute(documents: Sequence[Prepared]) -> Arrays:
+        found = []
+        for document in documents:
+            attention = explain(model, document.text, "alpha-avg", target=target, layer=FIRST_LAYER)
+            seeds = [lab.seed_of(document) % 2**31 + i for i in range(effort["runs"])]
+            lime = np.mean([_lime(model, document.text, target, s, effort["samples_each"]) for s in seeds], axis=0)
+            found.append((*correlations(attention.weights, lime), float(attention.prediction.label == target)))
+        columns = np.array(found).reshape(-1, 3)
+        return {"signed": columns[:, 0], "absolute": columns[:, 1], "positive": columns[:, 2]}
+
+    # Evenly over the run's documents: those of a file are often sorted by label.
+    longer = [document for document in lab.documents if document.d > 2]
+    picked = np.unique(np.linspace(0, len(longer) - 1, min(effort["documents"], len(longer))).astype(int))
+    found = lab.over_documents("deep model", compute, documents=[longer[i] for i in picked], chunk=_CHUNK)
+    known = np.isfinite(found["signed"])
+    return {name: column[known] for name, column in found.items()}
+
+
+def _accuracy(lab: Lab, model: Any, limit: int) -> dict[str, float]:
+    """On the texts as they are, evenly over the run's."""
+    picked = np.unique(np.linspace(0, len(lab.chosen) - 1, min(limit, len(lab.chosen))).astype(int))
+    indices = [lab.chosen[i] for i in picked]
+    logits = model.predict_logits([lab.texts.texts[i] for i in indices])
+    right = logits.argmax(axis=1) == lab.texts.labels[indices]
+    return {"documents": len(indices), "share": float(right.mean())}
+
+
+def rows(numbers: Numbers) -> list[Row]:
+    accuracy, many, effort = numbers["accuracy"], numbers["many"], numbers["effort"]
+    which = "the authors' document" if numbers["authors_document"] else "another document"
+    return [
+        Row(
+            "accuracy of the deep classifier",
+            "82.22 %",
+            f"{accuracy['share']:.2%} of {accuracy['documents']:,} documents",
+            "at least the paper's" if accuracy["share"] >= PAPER["accuracy"] else "below the paper's",
+        ),
+        Row(
+            "correlation of LIME with first-layer α-avg, one document",
+            "-0.424",
+            f"{numbers['signed']:.3f}",
+            f"{which}, predicted {numbers['prediction']}",
+        ),
+        Row("the same with |LIME|", "0.672", f"{numbers['absolute']:.3f}", which),
+        Row(
+            f"correlation over {effort['documents']} documents",
+            "not reported",
+            f"mean {many['signed']['mean']:.3f}, quartiles {many['signed']['quartile_1']:.3f} to "
+            f"{many['signed']['quartile_3']:.3f}",
+            _by_prediction(numbers),
+        ),
+        Row(
+            f"with |LIME| over {effort['documents']} documents",
+            "not reported",
+            f"mean {many['absolute']['mean']:.3f}, quartiles {many['absolute']['quartile_1']:.3f} to "
+            f"{many['absolute']['quartile_3']:.3f}",
+            "measured",
+        ),
+    ]
+
+
+def _by_prediction(numbers: Numbers) -> str:
+    negative, positive = numbers["signed_where_negative"], numbers["signed_where_positive"]
+    if negative is None or positive is None:
+        return "only one class was predicted"
+    agrees = negative < 0 < positive
+    return (
+        f"predicted negative {negative:.3f}, positive {positive:.3f}: the paper's reading of the sign "
+        f"{'holds' if agrees else 'does not hold'}"
+    )
+
+
+def caption(numbers: Numbers) -> str:
+    effort = numbers["effort"]
+    return (
+        f"Left and middle: each point is a word of one document; error bars are the standard deviation of {RUNS} LIME "
+        f"runs of {effort['samples']:,} samples (words deleted). Right: the same correlations on "
+        f"{effort['documents']} documents, {effort['runs']} runs of {effort['samples_each']:,} samples each; the "
+        f"dashed lines are the paper's single document. Model: {numbers['model']}."
+    )
+
+
+def _minus(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def draw(folder: RunFolder, numbers: Numbers) -> Any:
+    plt = pyplot()
+    many = folder.read_arrays("fig6")
+    attention, mean, std = (np.array(numbers[name]) for name in ("attention", "lime_mean", "lime_std"))
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.3), layout="constrained")
+    style = {"color": BLUE, "ecolor": "#a9c3e2", "markersize": 4, "linewidth": 0, "elinewidth": 1.0}
+    for axis, y, title in (
+        (axes[0], mean, f"ρ = {_minus(numbers['signed'])}  (paper: −0.424)"),
+        (axes[1], np.abs(mean), f"absolute values: ρ = {_minus(numbers['absolute'])}  (paper: 0.672)"),
+    ):
+        axis.errorbar(attention, y, yerr=std, fmt="o", **style)
+        for j in np.argsort(-np.abs(mean))[:_LABELLED]:
+            offset = (5, 4) if attention[j] < 0.75 * attention.max() else (-5, 4)
+            axis.annotate(
+                plain(numbers["words"][j]), (attention[j], y[j]), xytext=offset, textcoords="offset points", fontsize=8,
+                ha="left" if offset[0] > 0 else "right",
+            )  # fmt: skip
+        axis.set_xlabel("α-avg of the first layer")
+        axis.set_title(title)
+    axes[0].axhline(0.0, color=GREY, linewidth=0.8)
+    axes[0].set_ylabel(f"LIME's weight for “{plain(numbers['target'])}”")
+    axes[1].set_ylabel("its absolute value")
+    bins = np.linspace(-1, 1, 41)
+    axes[2].hist(many["signed"], bins=bins, color=BLUE, alpha=0.6, label="LIME")
+    axes[2].hist(many["absolute"], bins=bins, color=RED, alpha=0.5, label="|LIME|")
+    axes[2].axvline(PAPER["signed"], color=BLUE, linestyle="--", linewidth=1.2)
+    axes[2].axvline(PAPER["absolute"], color=RED, linestyle="--", linewidth=1.2)
+    axes[2].axvline(0.0, color=INK, linewidth=0.6)
+    axes[2].set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
+    axes[2].set_xlabel("correlation with α-avg")
+    axes[2].set_ylabel("documents")
+    axes[2].set_title(f"{numbers['effort']['documents']} documents")
+    axes[2].legend(loc="upper left")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    "fig6",
+    "Figure 6: LIME and attention in a deep classifier",
+    compute,
+    draw,
+    rows,
+    caption,
+    model="deep",
+    over_documents=False,
+)

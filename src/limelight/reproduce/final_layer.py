@@ -1,0 +1,212 @@
+"""Attention ignores the final layer (Section 4.2 and 5.2): how often that matters, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.reproduce import passes
+from limelight.reproduce.documents import Floats, Prepared, game_of
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
+from limelight.reproduce.experiment import Experiment, Numbers, Row, share
+from limelight.reproduce.folder import Arrays, RunFolder
+from limelight.reproduce.lab import Lab
+from limelight.reproduce.statistics import correlation, kendall
+from limelight.theory.folding import FoldedDocument
+from limelight.theory.ratio_game import RatioGame
+
+NEAR_ZERO = 0.1
+"""W_ℓ v counts as near zero below this share of the document's largest."""
+REPLACED = 2000
+"""Documents in which W_ℓ v is replaced: each needs exact values of its own."""
+EXAMPLES = 8
+_POINTS = 20_000
+
+
+def compute(lab: Lab) -> Numbers:
+    lab.paper_model("final-layer")
+    closed, exact = passes.closed_forms(lab), passes.exact(lab)
+    columns = {"alpha": closed["alpha-avg"], "value": closed["value"], "limit": exact["lime_limit"]}
+    documents = list(zip(*(lab.split(column) for column in columns.values()), strict=True))
+    tops = [int(alpha.argmax()) for alpha, _, _ in documents]
+    value = np.array([v[j] / np.abs(v).max() for (_, v, _), j in zip(documents, tops, strict=True)])
+    limit = np.array([b[j] for (_, _, b), j in zip(documents, tops, strict=True)])
+    discordant = [_discordant(alpha, b) for alpha, _, b in documents]
+    _store(lab, columns)
+    return {
+        "documents": len(documents),
+        "target": lab.target_name,
+        "near_zero": NEAR_ZERO,
+        "top_word": {
+            "value_near_zero": float((np.abs(value) < NEAR_ZERO).mean()),
+            "value_negative": float((value <= -NEAR_ZERO).mean()),
+            "limit_negative": float((limit < 0).mean()),
+        },
+        "words_negative_limit": float((columns["limit"] < 0).mean()),
+        "pairs_contradicting": float(np.nanmean(discordant)),
+        "examples": _examples(lab, documents, tops, value),
+        "replaced": _replaced(lab, documents),
+    }
+
+
+def _discordant(alpha: Floats, limit: Floats) -> float:
+    """Share of pairs of words where the one with more attention has the smaller weight."""
+    return float((1.0 - kendall(np.stack([alpha, limit]))[0, 1]) / 2.0)
+
+
+def _store(lab: Lab, columns: dict[str, Floats]) -> None:
+    """A sample of words for the figure."""
+    total = len(columns["alpha"])
+    rng = np.random.default_rng(lab.seed)
+    picked = np.arange(total) if total <= _POINTS else np.sort(rng.choice(total, _POINTS, replace=False))
+    lab.folder.write_arrays("final-layer", {name: c[picked].astype(np.float32) for name, c in columns.items()})
+
+
+def _examples(lab: Lab, documents: Sequence[Any], tops: list[int], value: Floats) -> list[Numbers]:
+    """The documents whose most attended word has the most attention, among those where W_ℓ v is not positive."""
+    odd = [i for i in range(len(documents)) if value[i] < NEAR_ZERO]
+    odd.sort(key=lambda i: -documents[i][0][tops[i]])
+    return [
+        {
+            "document": lab.documents[i].index,
+            "word": lab.documents[i].features[tops[i]],
+            "attention": float(documents[i][0][tops[i]]),
+            "value": float(documents[i][1][tops[i]]),
+            "lime_limit": float(documents[i][2][tops[i]]),
+        }
+        for i in odd[:EXAMPLES]
+    ]
+
+
+def _replaced(lab: Lab, documents: Sequence[Any]) -> Numbers:
+    """Give every W_ℓ v the same sign, keep all else, and compare attention with LIME again."""
+
+    def compute(members: Sequence[Prepared]) -> Arrays:
+        found = passes.exact_values(lab, [constant_sign_game(lab, document) for document in members])
+        return {"lime_limit": np.concatenate([limit for limit, _ in found])}
+
+    # Evenly over the run's documents: those of a file are often sorted by label.
+    count = min(REPLACED, len(documents))
+    picked = np.unique(np.linspace(0, len(documents) - 1, count).astype(int))
+    weights = lab.over_documents("constant sign", compute, [lab.documents[i] for i in picked])["lime_limit"]
+    new = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
+    chosen = [documents[i] for i in picked]
+    before, after, negative = [], [], []
+    for (alpha, _, limit), replaced in zip(chosen, new, strict=True):
+        before.append(correlation(np.stack([alpha, limit]))[0, 1])
+        after.append(correlation(np.stack([alpha, replaced]))[0, 1])
+        negative.append(replaced[int(alpha.argmax())] < 0)
+    return {
+        "documents": count,
+        "correlation_before": float(np.nanmean(before)),
+        "correlation_absolute_before": float(
+            np.nanmean([correlation(np.stack([a, np.abs(b)]))[0, 1] for a, _, b in chosen])
+        ),
+        "correlation_after": float(np.nanmean(after)),
+        "top_word_negative_after": float(np.mean(negative)),
+    }
+
+
+def constant_sign_game(lab: Lab, document: Prepared) -> RatioGame:
+    """The same attention over |W_ℓ v|: a final layer that only ever speaks for the class."""
+    folded = lab.tables.fold(document)
+    return game_of(_Absolute(**vars(folded)), document)
+
+
+class _Absolute(FoldedDocument):
+    """A document whose values are the absolute ones."""
+
+    @property
+    def values(self) -> Floats:
+        return np.abs(super().values)
+
+    @property
+    def removed_values(self) -> Floats:
+        return np.abs(super().removed_values)
+
+
+def rows(numbers: Numbers) -> list[Row]:
+    top, replaced = numbers["top_word"], numbers["replaced"]
+    return [
+        Row(
+            "most attended word: W_ℓ v near zero / negative",
+            "possible (K = 1 argument)",
+            f"{share(top['value_near_zero'])} / {share(top['value_negative'])} of documents",
+            "the case is real",
+        ),
+        Row(
+            "most attended word speaks against the class (LIME, exact)",
+            "—",
+            f"{share(top['limit_negative'])} of documents",
+            "attention has no sign",
+        ),
+        Row(
+            "pairs of words where more attention means less weight",
+            "—",
+            share(numbers["pairs_contradicting"]),
+            "50 % would be no relation at all",
+        ),
+        Row(
+            "correlation of α-avg with LIME (exact), W_ℓ v as it is → of one sign",
+            "—",
+            f"{replaced['correlation_before']:.3f} → {replaced['correlation_after']:.3f} "
+            f"({replaced['documents']:,} documents; with |LIME| {replaced['correlation_absolute_before']:.3f})",
+            _replaced_verdict(replaced),
+        ),
+    ]
+
+
+def _replaced_verdict(replaced: Numbers) -> str:
+    if replaced["correlation_after"] < replaced["correlation_before"] + 0.1:
+        return "the sign of W_ℓ v is not what separates them"
+    if replaced["correlation_after"] < 0.5:
+        return "the sign matters, but attention does not explain the model without it either"
+    return "with one sign, attention says much of what LIME says"
+
+
+def caption(numbers: Numbers) -> str:
+    return (
+        f"Left: words of {numbers['documents']:,} documents by attention (α-avg) and by the W_ℓ v that this attention "
+        f"carries, for “{numbers['target']}”; red words speak against it according to LIME (exact). Much attention "
+        "goes with either sign. Right: how often the most attended word does not speak for the class, and what "
+        "happens when W_ℓ v is replaced by its absolute value."
+    )
+
+
+def draw(folder: RunFolder, numbers: Numbers) -> Any:
+    plt = pyplot()
+    arrays = folder.read_arrays("final-layer")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.8), width_ratios=[3, 2], layout="constrained")
+    for against, colour, label in ((False, BLUE, "speaks for"), (True, RED, "speaks against")):
+        chosen = (arrays["limit"] < 0) == against
+        left.plot(
+            arrays["alpha"][chosen], arrays["value"][chosen], ".", markersize=3, alpha=0.35, color=colour,
+            label=f"{label} “{plain(numbers['target'])}”", rasterized=True,
+        )  # fmt: skip
+    left.axhline(0.0, color=INK, linewidth=0.8)
+    left.set_xscale("log")
+    left.set_xlim(max(float(arrays["alpha"].min()), 1e-6), 1.0)
+    left.set_xlabel("attention on a word, α-avg (logarithmic)")
+    left.set_ylabel(r"$W_\ell v$ that it carries")
+    left.legend(loc="upper left", markerscale=4)
+    top, replaced = numbers["top_word"], numbers["replaced"]
+    bars = (
+        ("most attended word:\n$W_\\ell v$ near zero", top["value_near_zero"], GREY),
+        ("most attended word:\n$W_\\ell v$ negative", top["value_negative"], RED),
+        ("most attended word:\nspeaks against (LIME, exact)", top["limit_negative"], RED),
+        ("the same with\n$|W_\\ell v|$ in place of $W_\\ell v$", replaced["top_word_negative_after"], BLUE),
+        ("pairs of words: more attention,\nless weight", numbers["pairs_contradicting"], GREY),
+    )
+    y = np.arange(len(bars))[::-1]
+    right.barh(y, [100 * height for _, height, _ in bars], color=[colour for *_, colour in bars], height=0.6)
+    for position, (_, height, _) in zip(y, bars, strict=True):
+        right.text(100 * height + 1, position, share(height), va="center")
+    right.set_yticks(y, [name for name, *_ in bars])
+    right.set_xlim(0, max(65.0, 112 * max(height for _, height, _ in bars)))
+    right.set_xlabel("% of documents (last bar: of pairs)")
+    return figure
+
+
+EXPERIMENT = Experiment("final-layer", "What attention cannot see: the final layer", compute, draw, rows, caption)

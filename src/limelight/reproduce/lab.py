@@ -1,0 +1,188 @@
+"""What the experiments of one run share: model, documents, device, and long computations over all documents."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.errors import CapabilityError, DataError
+from limelight.models.attention import AttentionClassifier
+from limelight.models.protocol import Attentive, Folded, Perturbable
+from limelight.reproduce.documents import Prepared, Tables, prepare, prepare_one
+from limelight.reproduce.folder import Arrays, RunFolder
+from limelight.reproduce.progress import Progress
+from limelight.reproduce.texts import AUTHORS_DOCUMENT, Texts, strip_punctuation
+from limelight.threads import one_thread
+
+CHUNK = {"cpu": 25, "cuda": 250}
+"""Documents of one piece: about ten seconds of work."""
+AUTHORS_LENGTH = 99
+"""Tokens of the document of Figures 4 and 6."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One run. `model` is whatever was loaded; an experiment that needs the paper's asks for `paper_model`."""
+
+    folder: RunFolder
+    texts: Texts
+    model: Any
+    deep_model: Any | None
+    documents_asked: int
+    seed: int
+    device: str
+    progress: Progress
+    official: bool = False
+    deep_name: str = ""
+
+    # ── models ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def paper_model(self, experiment: str) -> AttentionClassifier:
+        if not isinstance(self.model, AttentionClassifier):
+            raise CapabilityError(
+                f"{experiment} needs the paper's model, a single attention layer (kind 'attention-classifier'): "
+                f"--model holds a {type(self.model).__name__}; train one with limelight train --preset paper"
+            )
+        return self.model
+
+    def deep(self, experiment: str) -> Any:
+        model = self.deep_model
+        if not (isinstance(model, Perturbable) and isinstance(model, Attentive)) or isinstance(model, Folded):
+            raise CapabilityError(
+                f"{experiment} needs a model of several layers that shows its attention and can be perturbed: "
+                f"--deep-model holds a {type(model).__name__}; train one with limelight train --preset deep"
+            )
+        return model
+
+    @cached_property
+    def target(self) -> int:
+        """The class that weights speak for: "positive" where there is one, as in the paper, else the last."""
+        labels = list(self.model.labels)
+        return labels.index("positive") if "positive" in labels else len(labels) - 1
+
+    @property
+    def target_name(self) -> str:
+        return str(self.model.labels[self.target])
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.paper_model("this experiment"), self.target)
+
+    # ── documents ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def chosen(self) -> list[int]:
+        """Which texts of the data set: a random sample without repetition, or all of them."""
+        total = len(self.texts.texts)
+        if self.documents_asked >= total:
+            return list(range(total))
+        picked = np.random.default_rng(self.seed).choice(total, size=self.documents_asked, replace=False)
+        return sorted(int(i) for i in picked)
+
+    @cached_property
+    def documents(self) -> list[Prepared]:
+        found = prepare(self.paper_model("this experiment"), self.texts.texts, self.chosen)
+        if not found:
+            raise DataError(f"{self.texts.name} has no text with a letter or digit in it: give other data")
+        return found
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """d of each document: how arrays over all features are cut into documents."""
+        return np.array([document.d for document in self.documents])
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+
+    def sum_by_document(self, per_feature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        total: npt.NDArray[np.float64] = np.add.reduceat(per_feature, self.starts, axis=0)
+        return total
+
+    def split(self, per_feature: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        return np.split(per_feature, self.starts[1:])
+
+    @cached_property
+    def shown_index(self) -> int:
+        """The text of Figures 4 and 6: the authors' if the data has it, else the one closest to its length."""
+        for index, text in enumerate(self.texts.texts):
+            if strip_punctuation(text[:80]).lower().startswith(AUTHORS_DOCUMENT):
+                return index
+        lengths = [len(strip_punctuation(self.texts.texts[i]).split()) for i in self.chosen]
+        return self.chosen[int(np.argmin([abs(length - AUTHORS_LENGTH) for length in lengths]))]
+
+    @cached_property
+    def shown(self) -> Prepared:
+        document = prepare_one(
+            self.paper_model("this experiment"), self.shown_index, self.texts.texts[self.shown_index]
+        )
+        if document is None:
+            raise DataError(f"text {self.shown_index} of {self.texts.name} has no words: give other data")
+        return document
+
+    @property
+    def shown_is_authors(self) -> bool:
+        return strip_punctuation(self.texts.texts[self.shown_index]).lower().startswith(AUTHORS_DOCUMENT)
+
+    # ── long computations ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def seed_of(self, document: Prepared) -> int:
+        """A document's own seed, whatever other documents are in the run."""
+        digest = hashlib.sha256(f"{self.seed}:{document.index}".encode()).digest()
+        return int.from_bytes(digest[:7], "little")
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """In threads, each of which works alone: what NumPy, torch and compiled code do lets go of the interpreter."""
+        threads = torch.get_num_threads()
+        workers = min(8, os.cpu_count() or 1)
+        try:
+            with one_thread(), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                return list(pool.map(function, items))
+        finally:
+            torch.set_num_threads(threads)
+
+    def over_documents(
+        self,
+        name: str,
+        compute: Callable[[Sequence[Prepared]], Arrays],
+        documents: Sequence[Prepared] | None = None,
+        chunk: int | None = None,
+    ) -> Arrays:
+        """Arrays of all documents, or those given, piece by piece; what is on disk is not computed again.
+
+        Arrays hold one row per document or one per feature; pieces are put together along rows. What is sampled differs
+        between devices, so each device has its own pieces.
+        """
+        documents = self.documents if documents is None else documents
+        kind = torch.device(self.device).type
+        chunk = CHUNK[kind] if chunk is None else chunk
+        stored = f"{name}-{kind}-by-{chunk}"
+        pieces: list[Arrays] = []
+        first_missing = next(
+            (i for i in range(0, len(documents), chunk) if not self.folder.has_chunk(stored, i)), len(documents)
+        )
+        self.progress.begin(name, len(documents), first_missing)
+        try:
+            for first in range(0, len(documents), chunk):
+                piece = self.folder.read_chunk(stored, first)
+                if piece is None:
+                    members = documents[first : first + chunk]
+                    piece = compute(members)
+                    self.folder.write_chunk(stored, first, piece)
+                    self.progress.advance(len(members))
+                pieces.append(piece)
+        finally:
+            self.progress.end()
+        return {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}

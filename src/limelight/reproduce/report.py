@@ -1,0 +1,151 @@
+"""One page and one table of all results beside the paper's values. Everything shown is escaped; nothing is fetched."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from limelight.reproduce.drawing import source_line
+from limelight.reproduce.experiment import Experiment
+from limelight.show.visible import visible
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+:root {color-scheme: light}
+body {margin: 0; background: #fff; color: #18181c; font: 16px/1.55 system-ui, sans-serif}
+main {max-width: 68rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 4vw, 2.5rem) 4rem; overflow-wrap: break-word}
+h1 {font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem}
+h2 {font-size: 1.25rem; margin: 3rem 0 .5rem; line-height: 1.3}
+p {margin: .5rem 0}
+.quiet {color: #5c5c66; font-size: .875rem}
+.notice {background: #fff4d6; border-left: 4px solid #d99a00; padding: .6rem .9rem; border-radius: .25rem}
+nav {columns: 2; font-size: .95rem; margin: 1rem 0}
+nav a {display: block; color: #2b4fb8}
+figure {margin: 0}
+img {display: block; max-width: 100%; height: auto; margin: 1rem 0 .5rem}
+figcaption {max-width: 60rem; color: #33343b; font-size: .93rem}
+.scroll {overflow-x: auto; margin: 1rem 0 0}
+table {border-collapse: collapse; width: 100%; font-size: .9rem}
+th, td {text-align: left; padding: .35rem .8rem .35rem 0; vertical-align: top}
+thead th {border-bottom: 2px solid #d5d5dc}
+tbody tr + tr > * {border-top: 1px solid #e6e6eb}
+tbody th {font-weight: 400; min-width: 14rem}
+@media (max-width: 40rem) {nav {columns: 1}}
+@media print {section {break-inside: avoid}}
+"""
+
+
+def _safe(value: object) -> str:
+    return html.escape(visible(str(value)), quote=True)
+
+
+def _number(value: object) -> str:
+    """A minus sign instead of a hyphen before a digit."""
+    shown = _safe(value)
+    return "".join(
+        "−" if c == "-" and shown[i + 1 : i + 2].isdigit() and (i == 0 or not shown[i - 1].isalnum()) else c
+        for i, c in enumerate(shown)
+    )
+
+
+def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: Mapping[str, bytes]) -> str:
+    """The report. An experiment without result has a section too: it says how to get one."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            "<title>Attention meets post-hoc interpretability, reproduced</title>",
+            f"<style>{_STYLE}</style>",
+            "</head>",
+            "<body><main>",
+            *_head(experiments, results),
+            *(line for experiment in experiments for line in _section(experiment, results, images)),
+            "</main></body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _head(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> Iterator[str]:
+    yield "<h1>“Attention Meets Post-hoc Interpretability”, reproduced</h1>"
+    yield (
+        '<p class="quiet">Lopardo, Precioso, Garreau (ICML 2024). Every figure and number of the paper, computed again '
+        "by limelight: the paper's value, ours, and what to make of it.</p>"
+    )
+    abouts = [result["about"] for result in results.values()]
+    if abouts:
+        yield f"<p>{_safe(source_line(abouts[0]))}; seed {_safe(abouts[0]['seed'])}.</p>"
+    if any(about["is_sample"] for about in abouts):
+        yield (
+            '<p class="notice" role="note">These results rest on the small sample of short reviews that comes with '
+            "limelight, not on IMDB: they show that everything runs. For figures to compare with the paper's, give "
+            "--data and a model trained with the paper's settings.</p>"
+        )
+    yield "<nav>"
+    yield from (f'<a href="#{_safe(e.name)}">{_safe(e.title)}</a>' for e in experiments)
+    yield "</nav>"
+
+
+def _section(experiment: Experiment, results: Mapping[str, Any], images: Mapping[str, bytes]) -> Iterator[str]:
+    yield f'<section id="{_safe(experiment.name)}">'
+    yield f"<h2>{_safe(experiment.title)}</h2>"
+    result = results.get(experiment.name)
+    if result is None:
+        yield f'<p class="notice" role="note">{_safe(_not_there(experiment))}</p></section>'
+        return
+    numbers, about = result["numbers"], result["about"]
+    caption = _number(experiment.caption(numbers))
+    if experiment.name in images:
+        encoded = base64.b64encode(images[experiment.name]).decode()
+        alt = _safe(f"Figure: {experiment.title}")
+        yield f'<figure><img alt="{alt}" src="data:image/png;base64,{encoded}">'
+        yield f"<figcaption>{caption}</figcaption></figure>"
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f'<th scope="col">{head}</th>' for head in ("quantity", "paper", "ours", "verdict"))
+    yield "</tr></thead><tbody>"
+    for row in experiment.rows(numbers):
+        cells = "".join(f"<td>{_number(cell)}</td>" for cell in (row.paper, row.ours, row.verdict))
+        yield f'<tr><th scope="row">{_number(row.quantity)}</th>{cells}</tr>'
+    yield "</tbody></table></div>"
+    yield (
+        f'<p class="quiet">{_safe(about["date"])}, {_safe(about["device"])}, {_safe(about["seconds"])} s; numbers in '
+        f"{_safe(experiment.name)}.json</p></section>"
+    )
+
+
+def _not_there(experiment: Experiment) -> str:
+    if experiment.model == "deep":
+        return (
+            "Not computed: this experiment needs a model of several layers. Train one with limelight train --preset "
+            "deep and give its folder with --deep-model."
+        )
+    return f"Not computed in this run: limelight reproduce {experiment.name} with the same --out adds it."
+
+
+def table(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> str:
+    """The same rows in Markdown."""
+    lines = ["| experiment | quantity | paper | ours | verdict |", "|---|---|---|---|---|"]
+    for experiment in experiments:
+        result = results.get(experiment.name)
+        if result is None:
+            lines.append(f"| {experiment.name} | — | — | not computed | {_cell(_not_there(experiment))} |")
+            continue
+        for row in experiment.rows(result["numbers"]):
+            cells = (experiment.name, row.quantity, row.paper, row.ours, row.verdict)
+            lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    if results:
+        about = next(iter(results.values()))["about"]
+        lines += ["", f"{_cell(source_line(about))}; seed {about['seed']}; {_cell(about['device'])}; {about['date']}."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    """Harmless inside a Markdown table."""
+    return html.escape(visible(str(value)), quote=False).replace("|", "\\|").replace("`", "\\`")

@@ -1,0 +1,134 @@
+"""When does Theorem 5.1 hold? Its error against the exact value, by what the paper conjectures it depends on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight.reproduce import passes
+from limelight.reproduce.documents import Floats
+from limelight.reproduce.drawing import GREEN, INK, RED, pyplot
+from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
+from limelight.reproduce.folder import RunFolder
+from limelight.reproduce.lab import Lab
+from limelight.reproduce.statistics import correlation, mean_and_spread, ranks
+
+CAUSES = {
+    "d": "distinct words d",
+    "filled": "T / T_max",
+    "largest_attention": "largest attention weight",
+    "multiplicity": "most frequent word's share of T",
+}
+SMALL = 0.2
+"""A relative error below this counts as a good match."""
+
+
+def compute(lab: Lab) -> Numbers:
+    model = lab.paper_model("theorem")
+    exact, formulas, closed = passes.exact(lab), passes.formulas(lab), passes.closed_forms(lab)
+    causes: dict[str, Floats] = {
+        "d": lab.sizes.astype(np.float64),
+        "filled": np.array([document.T / model.config.T_max for document in lab.documents]),
+        "largest_attention": closed["largest_attention"],
+        "multiplicity": np.array([document.multiplicity.max() / document.T for document in lab.documents]),
+    }
+    size = np.sqrt(lab.sum_by_document(exact["lime_limit"] ** 2))
+    errors = {
+        name: np.sqrt(lab.sum_by_document((formulas[name] - exact["lime_limit"]) ** 2)) / size
+        for name in ("theorem", "theorem_corrected")
+    }
+    lab.folder.write_arrays("theorem", {k: v.astype(np.float32) for k, v in {**causes, **errors}.items()})
+    return {
+        "documents": len(lab.documents),
+        "small": SMALL,
+        "relative_error": {name: mean_and_spread(error) for name, error in errors.items()},
+        "largest_attention": mean_and_spread(causes["largest_attention"]),
+        "share_small": {name: float((error < SMALL).mean()) for name, error in errors.items()},
+        "rank_correlation": {
+            name: {cause: _rank_correlation(error, values) for cause, values in causes.items()}
+            for name, error in errors.items()
+        },
+    }
+
+
+def _rank_correlation(one: Floats, other: Floats) -> float:
+    found = float(correlation(ranks(np.stack([one, other])))[0, 1])
+    return 0.0 if np.isnan(found) else found
+
+
+def sentence(numbers: Numbers) -> str:
+    """The one sentence."""
+    printed, corrected = (numbers["rank_correlation"][name] for name in ("theorem", "theorem_corrected"))
+    cause = max(corrected, key=lambda name: abs(corrected[name]))
+    errors = numbers["relative_error"]
+    return (
+        f"In the median document Theorem 5.1 is off by {errors['theorem']['median']:.0%} of the weights' norm as "
+        f"printed and by {errors['theorem_corrected']['median']:.0%} corrected: both assume that no word dominates, "
+        f"but the largest attention weight of a head is {numbers['largest_attention']['median']:.2f} there; the "
+        f"corrected error depends most on {CAUSES[cause]} (rank correlation {corrected[cause]:+.2f}), and on word "
+        f"multiplicity, which the paper conjectures, with {corrected['multiplicity']:+.2f} "
+        f"({printed['multiplicity']:+.2f} as printed)."
+    )
+
+
+def rows(numbers: Numbers) -> list[Row]:
+    errors, small = numbers["relative_error"], numbers["share_small"]
+    return [
+        Row(
+            "relative error of Theorem 5.1 against the exact value",
+            "“a very good match”",
+            f"{pm(errors['theorem'], 2)}, median {errors['theorem']['median']:.2f}",
+            f"below {numbers['small']:.0%} in {small['theorem']:.1%} of documents",
+        ),
+        Row(
+            "the same, theorem corrected",
+            "—",
+            f"{pm(errors['theorem_corrected'], 2)}, median {errors['theorem_corrected']['median']:.2f}",
+            f"below {numbers['small']:.0%} in {small['theorem_corrected']:.1%} of documents",
+        ),
+        Row("when it holds", "large T, low multiplicity (conjecture)", sentence(numbers), "measured"),
+    ]
+
+
+def caption(numbers: Numbers) -> str:
+    return (
+        f"{sentence(numbers)} Each panel: median (line) and quartiles (band) of ‖formula - exact‖ / ‖exact‖ in up to "
+        f"ten groups of documents of about equal size, of {numbers['documents']:,} in all."
+    )
+
+
+def draw(folder: RunFolder, numbers: Numbers) -> Any:
+    plt = pyplot()
+    arrays = folder.read_arrays("theorem")
+    figure, axes = plt.subplots(1, len(CAUSES), figsize=(14, 3.9), sharey=True, layout="constrained")
+    for axis, (cause, label) in zip(axes, CAUSES.items(), strict=True):
+        for name, colour, written in (
+            ("theorem", RED, "Theorem 5.1"),
+            ("theorem_corrected", GREEN, "Theorem 5.1, corrected"),
+        ):
+            centres, quartiles = _grouped(arrays[cause], arrays[name])
+            axis.fill_between(centres, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.18, linewidth=0)
+            axis.plot(centres, quartiles[:, 1], "o-", color=colour, markersize=4, label=written)
+        axis.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
+        both = numbers["rank_correlation"]
+        axis.set_title(
+            f"rank correlation {both['theorem'][cause]:+.2f}, {both['theorem_corrected'][cause]:+.2f}", fontsize=9
+        )
+        axis.set_xlabel(label)
+        axis.set_ylim(bottom=0.0)
+    axes[0].set_ylabel("relative error, norm 2")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def _grouped(cause: Floats, error: Floats, groups: int = 10) -> tuple[Floats, Floats]:
+    """Medians of the cause and quartiles of the error in groups of about equal size; equal causes stay together."""
+    edges = np.unique(np.quantile(cause, np.linspace(0.0, 1.0, groups + 1)))
+    group = np.searchsorted(edges[1:-1], cause, side="right")
+    parts = [np.flatnonzero(group == i) for i in np.unique(group)]
+    centres = np.array([np.median(cause[part]) for part in parts])
+    return centres, np.array([np.quantile(error[part], [0.25, 0.5, 0.75]) for part in parts])
+
+
+EXPERIMENT = Experiment("theorem", "When Theorem 5.1 holds", compute, draw, rows, caption)

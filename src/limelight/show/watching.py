@@ -1,0 +1,27 @@
+"""A bar for what takes long: the inputs that a model still has to read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextlib.contextmanager
+def watched(model: Any, console: Console) -> Iterator[None]:
+    """Inside, a model that tells how far it is has a bar on the terminal; it vanishes in the end."""
+    if not console.is_terminal or not hasattr(model, "progress"):
+        yield
+        return
+    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    former = model.progress
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        model.progress = lambda done, total: bar.update(task, completed=done, total=total)
+        try:
+            yield
+        finally:
+            model.progress = former

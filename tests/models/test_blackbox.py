@@ -1,0 +1,158 @@
+"""Functions from texts to probabilities: strings with words taken out, checked answers, perturbation methods alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import limelight
+from limelight.contract import CHECKS
+from limelight.document import read_words
+from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError
+from limelight.models.blackbox import FLOOR, BlackBoxClassifier
+
+TEXT = 'It\'s "great", GREAT: 非 but the café is too long.<br />The film!'
+WORDS = {"great": 1.5, "good": 1.0, "bad": -2.0, "long": -0.7, "film": 0.2, "[unk]": 0.1}
+
+
+def probabilities(texts: list[str]) -> np.ndarray:
+    """A bag of words with a twist: the order of the first two words counts a little."""
+    scores = []
+    for text in texts:
+        forms = [word.form.lower() for word in read_words(text)]
+        scores.append(sum(WORDS.get(form, 0.01 * len(form)) for form in forms) + 0.1 * len(forms) % 0.3)
+    p = 1 / (1 + np.exp(-np.array(scores)))
+    return np.stack([1 - p, p], axis=1)
+
+
+@pytest.fixture
+def model() -> BlackBoxClassifier:
+    return BlackBoxClassifier(probabilities, ("no", "yes"))
+
+
+def test_removed_words_are_replaced_or_cut_and_all_else_stays() -> None:
+    asked: list[str] = []
+
+    def listening(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return probabilities(texts)
+
+    for mask, removal, expected in (
+        ("[UNK]", "mask", 'It[UNK]s "[UNK]", [UNK]: 非 but the café is too [UNK].<br />The film!'),
+        ("…", "mask", 'It…s "…", …: 非 but the café is too ….<br />The film!'),
+        ("[UNK]", "delete", 'Its "", : 非 but the café is too .<br />The film!'),
+    ):
+        classifier = limelight.wrap(listening, labels=("no", "yes"), mask=mask)
+        document = classifier.read(TEXT)
+        features = document.features("words")
+        kept = np.array([[name not in ("great", "'", "long") for name in features.names]])
+        asked.clear()
+        classifier.perturb(document, features, removal)(kept)
+        assert asked == [expected]
+        asked.clear()
+        classifier.perturb(document, features, removal)(np.ones((1, len(features)), dtype=bool))
+        assert asked == [TEXT]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("method", ["lime", "shapley", "leave-one-out"])
+def test_the_contract_is_kept(method: str, check: str) -> None:
+    if check == "odd documents" and method != "lime":
+        return  # one of them has 2,000 words, which a function without limit reads in 2,000 variants and more
+    options = {} if method == "leave-one-out" else {"n_samples": 40}
+    CHECKS[check](method, BlackBoxClassifier(probabilities, ("no", "yes")), options)
+
+
+def test_every_other_method_is_refused(model: BlackBoxClassifier) -> None:
+    for method in ("gxi", "alpha-avg", "rollout", "integrated-gradients", "lime-limit"):
+        with pytest.raises(
+            CapabilityError, match="BlackBoxClassifier does not offer; here you can use lime, leave-one"
+        ):
+            limelight.explain(model, TEXT, method)
+    with pytest.raises(CapabilityError, match="by 'attention': use 'mask' or 'delete'"):
+        limelight.explain(model, TEXT, "lime", removal="attention")
+
+
+def test_logits_are_log_probabilities_and_zeros_are_said() -> None:
+    model = limelight.wrap(lambda texts: np.tile([1.0, 0.0], (len(texts), 1)), labels=("sure", "never"))
+    assert model.predict_logits(["x"]).tolist() == [[0.0, np.log(FLOOR)]]
+    e = limelight.explain(model, "some text", "lime", n_samples=10)
+    assert "probabilities alone: its logits are their logarithms, those below 1e-09 taken as 1e-09" in e.notices[0]
+    np.testing.assert_allclose(e.prediction.probabilities, [1, 0], atol=2 * FLOOR)
+
+
+def test_the_same_words_are_asked_for_once_and_in_batches() -> None:
+    batches: list[int] = []
+    told: list[tuple[int, int]] = []
+
+    def counting(texts: list[str]) -> np.ndarray:
+        batches.append(len(texts))
+        return probabilities(texts)
+
+    model = limelight.wrap(
+        counting, labels=("no", "yes"), batch_texts=5, progress=lambda done, total: told.append((done, total))
+    )
+    document = model.read("the film was bad")
+    kept = np.random.default_rng(0).random((300, 4)) < 0.5
+    found = model.perturb(document, document.features("words"), "delete")(kept)
+    assert batches == [5, 5, 5, 1]
+    assert told == [(5, 16), (10, 16), (15, 16), (16, 16)]
+    for row, logits in zip(kept[:20], found, strict=False):
+        words = "the film was bad".split()
+        text = " ".join(word if stays else "" for word, stays in zip(words, row, strict=True))
+        np.testing.assert_allclose(logits, np.log(probabilities([text])[0]), atol=1e-9)
+
+
+def test_scikit_learn_pipelines_are_functions() -> None:
+    texts = ["great film", "good film", "bad film", "bad and long"] * 5
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression()).fit(texts, ["+", "+", "-", "-"] * 5)
+    model = limelight.wrap(pipeline)
+    assert model.labels == ("+", "-")
+    e = limelight.explain(model, "a great but bad film", "shapley", target="+", n_samples=200)
+    weights = dict(zip(e.features, e.weights, strict=True))
+    assert weights["great"] > 0.1
+    assert weights["bad"] < -0.1
+    assert limelight.wrap(pipeline, labels=("p", "n")).labels == ("p", "n")
+
+
+def test_labels_are_counted_where_none_are_given() -> None:
+    assert limelight.wrap(probabilities).labels == ("class 0", "class 1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (lambda texts: np.ones(len(texts)), InputError, r"shape \(1,\) for 1 texts and 2 labels"),
+        (lambda texts: np.ones((len(texts), 3)) / 3, InputError, "shape"),
+        (lambda texts: np.ones((len(texts) + 1, 2)) / 2, InputError, "shape"),
+        (lambda texts: np.full((len(texts), 2), np.nan), NumericalError, "not finite"),
+        (lambda texts: np.tile([2.0, -1.0], (len(texts), 1)), InputError, "apply a softmax"),
+        (lambda texts: np.tile([0.9, 0.9], (len(texts), 1)), InputError, "add up to 1"),
+        (lambda texts: ["good"] * len(texts), InputError, "array of numbers"),
+        (lambda texts: [[1.0], [0.5, 0.5]], InputError, "array of numbers"),
+    ],
+)
+def test_answers_that_are_no_probabilities_are_refused(answer: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        limelight.explain(limelight.wrap(answer, labels=("no", "yes")), "a film", "lime", n_samples=5)
+
+
+def test_bad_arguments_are_refused(model: BlackBoxClassifier) -> None:
+    for given, message in (
+        ({"labels": ("a",)}, "at least two labels"),
+        ({"labels": ("a", "a")}, "all different"),
+        ({"labels": ("a", "b"), "batch_texts": 0}, "batch_texts"),
+        ({"labels": ("a", "b"), "truncate": True}, "truncate apply to a Hugging Face model"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            limelight.wrap(probabilities, **given)
+    with pytest.raises(ParameterError, match="function from texts to probabilities is needed: got int"):
+        limelight.wrap(3)
+    with pytest.raises(InputError, match="list of texts"):
+        model.predict_proba("one")
+    assert model.predict_proba([]).shape == (0, 2)

@@ -1,0 +1,538 @@
+"""Hugging Face classifiers: words and tokens, perturbed forwards, attentions and gradients against naive twins."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import limelight
+from limelight.contract import CHECKS
+from limelight.document import read_words
+from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
+from limelight.methods.registry import find, methods
+from limelight.models.huggingface import HuggingFaceClassifier
+from limelight.models.perturbation import Inputs, Runner, distinct_rows
+from limelight.models.subwords import owners_of_tokens
+from reference.small_transformers import FAMILIES, TEXTS, small_transformer, tokenizer
+
+TEXT = 'It\'s "great", but the film is far too long.<br />The film!'
+LONG = " ".join(TEXTS[0:2] * 4)
+FLOAT32 = 2e-5  # other shapes of batches round differently
+SAME = 1e-9  # float64
+REMOVALS = ("mask", "delete", "attention")
+FITTING = [info.id for info in methods() if {"ratio game", "folded attention"}.isdisjoint(info.needs) or info.otherwise]
+
+FLAT = {"g-avg": ("targets",)}  # behind a layer normalisation it is zero for every target
+
+
+@pytest.fixture
+def bert() -> HuggingFaceClassifier:
+    return wrapped("bert")
+
+
+def wrapped(family: str, double: bool = False, **options: Any) -> HuggingFaceClassifier:
+    model, own = small_transformer(family)
+    classifier = limelight.wrap(model.double() if double else model, own, **options)
+    assert isinstance(classifier, HuggingFaceClassifier)
+    return classifier
+
+
+def bare_logits(model: Any, ids: list[int], attention: list[int] | None = None) -> np.ndarray:
+    """One input, the plain way."""
+    mask = [1] * len(ids) if attention is None else attention
+    with torch.no_grad():
+        found = model(input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])).logits
+    return found[0].double().numpy()
+
+
+def naive_removal(classifier: Any, text: str, removed: set[str], removal: str) -> np.ndarray:
+    """Tokenise, look at each token's characters, rebuild the list of numbers, ask the model."""
+    own = classifier.tokenizer
+    found = own(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, attention = [], []
+    for number, (start, end), special in zip(
+        found["input_ids"], found["offset_mapping"], found["special_tokens_mask"], strict=True
+    ):
+        gone = not special and any(
+            word.form in removed and word.start < end and start < word.end for word in read_words(text)
+        )
+        if gone and removal == "delete":
+            continue
+        ids.append(own.mask_token_id if gone and removal == "mask" else number)
+        attention.append(0 if gone and removal == "attention" else 1)
+    return bare_logits(classifier.model, ids, attention)
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+def test_tokens_belong_to_the_words_whose_characters_they_cover(kind: str, text: str) -> None:
+    own, words = tokenizer(kind), read_words(text)
+    offsets = own(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    owners = owners_of_tokens(offsets, words)
+    for (start, end), owned in zip(offsets, owners, strict=True):
+        covered = [i for i, word in enumerate(words) if word.start < end and start < word.end]
+        assert list(owned) == covered
+    seen = {i for owned in owners for i in owned}
+    dropped = [text[word.start : word.end] for i, word in enumerate(words) if i not in seen]
+    # A tokenizer may drop a word: BERT's cleans controls away. Letters it never drops.
+    assert not [word for word in dropped if any(map(str.isalnum, word))]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
+def test_spans_are_exactly_the_words_of_the_text(family: str, text: str) -> None:
+    e = limelight.explain(wrapped(family), text, "leave-one-out", features="occurrences")
+    assert [spans for (spans,) in e.spans] == [(word.start, word.end) for word in read_words(text)]
+    assert list(e.features) == [word.form for word in read_words(text)]
+
+
+def test_special_tokens_and_tokens_between_words_are_never_removed(bert: HuggingFaceClassifier) -> None:
+    document = bert.read(TEXT)
+    (window,) = document.windows
+    tokens = bert.tokenizer.convert_ids_to_tokens(window.ids)
+    free = [token for t, token in enumerate(tokens) if t not in window.positions]
+    assert free[0] == "[CLS]"
+    assert free[-1] == "[SEP]"
+    between = "".join(token.removeprefix("##") for token in free[1:-1])
+    assert between.replace("[UNK]", "").strip('"<br/>') == ""
+
+
+def test_a_token_of_two_words_goes_with_either_and_is_shared() -> None:
+    own = tokenizer("bpe", True)
+    text = "it's"
+    classifier = wrapped("roberta")
+    (window,) = classifier.read(text).windows
+    pieces = own.convert_ids_to_tokens(window.ids)
+    assert "'s" in pieces
+    at = pieces.index("'s")
+    assert window.words[window.positions == at].tolist() == [1, 2]
+    assert window.shares[window.positions == at].tolist() == [0.5, 0.5]
+    game = classifier.perturb(classifier.read(text), classifier.read(text).features("words"), "mask")
+    without_quote, without_s = game(np.array([[True, False, True], [True, True, False]]))
+    np.testing.assert_allclose(without_quote, without_s, atol=FLOAT32)
+    np.testing.assert_allclose(without_s, naive_removal(classifier, text, {"s"}, "mask"), atol=FLOAT32)
+
+
+# ── the forward and the perturbed forward ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_predictions_are_those_of_the_bare_model(family: str) -> None:
+    classifier = wrapped(family)
+    found = classifier.predict_logits([*TEXTS, ""])
+    for text, logits in zip([*TEXTS, ""], found, strict=True):
+        ids = classifier.tokenizer(text)["input_ids"]
+        np.testing.assert_allclose(logits, bare_logits(classifier.model, ids), atol=FLOAT32)
+    np.testing.assert_allclose(classifier.predict_proba(list(TEXTS)).sum(axis=1), 1)
+    assert classifier.predict_logits([]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_perturbed_forward_is_the_naive_one(family: str, removal: Any) -> None:
+    classifier = wrapped(family)
+    document = classifier.read(TEXT)
+    features = document.features("words")
+    kept = np.random.default_rng(0).random((12, len(features))) < 0.5
+    kept[0], kept[1] = True, False
+    found = classifier.perturb(document, features, removal)(kept)
+    for row, logits in zip(kept, found, strict=True):
+        removed = {name for name, stays in zip(features.names, row, strict=True) if not stays}
+        np.testing.assert_allclose(logits, naive_removal(classifier, TEXT, removed, removal), atol=FLOAT32)
+    np.testing.assert_allclose(found[0], classifier.predict_logits([TEXT])[0], atol=FLOAT32)
+    assert np.ptp(found[:, 0]) > 1e-3  # so that the comparison says something
+
+
+def test_hidden_words_do_not_matter() -> None:
+    classifier = wrapped("bert", double=True)
+    found = {}
+    for word in ("film", "end", "great", "long", "bad"):
+        document = classifier.read(f"it was the {word} and good")
+        features = document.features("words")
+        kept = np.array([[name != word for name in features.names]])
+        logits = classifier.perturb(document, features, "attention")(kept)
+        found.setdefault(len(document.windows[0].ids), []).append((document.text, logits))
+    same_length = max(found.values(), key=len)
+    assert len(same_length) > 1
+    for text, logits in same_length:
+        np.testing.assert_allclose(logits, same_length[0][1], atol=SAME, err_msg=text)
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_batches_do_not_matter(removal: Any) -> None:
+    small, large = (wrapped("bert", double=True, batch_tokens=tokens) for tokens in (1, 100_000))
+    document = small.read(TEXT)
+    features = document.features("words")
+    kept = np.random.default_rng(1).random((40, len(features))) < 0.6
+    found = [classifier.perturb(document, features, removal)(kept) for classifier in (small, large)]
+    np.testing.assert_allclose(found[0], found[1], atol=SAME)
+
+
+def counted(classifier: HuggingFaceClassifier) -> list[tuple[int, int]]:
+    """The shapes of all inputs that the model is given from now on."""
+    shapes: list[tuple[int, int]] = []
+    classifier.model.register_forward_pre_hook(
+        lambda module, arguments, named: shapes.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    return shapes
+
+
+def test_what_is_the_same_is_computed_once(bert: HuggingFaceClassifier) -> None:
+    document = bert.read("the film was bad")
+    features = document.features("words")
+    kept = np.random.default_rng(0).random((500, 4)) < 0.5
+    shapes = counted(bert)
+    bert.perturb(document, features, "mask")(kept)
+    assert sum(rows for rows, _ in shapes) == 16
+
+
+def test_deletion_shortens_the_input(bert: HuggingFaceClassifier) -> None:
+    document = bert.read(TEXT)
+    features = document.features("words")
+    full = len(document.windows[0].ids)
+    shapes = counted(bert)
+    kept = np.tril(np.ones((len(features),) * 2, dtype=bool))
+    bert.perturb(document, features, "delete")(kept)
+    longest = [width for _, width in shapes]
+    assert longest == sorted(longest, reverse=True)
+    limited = wrapped("bert", batch_tokens=full)
+    shapes = counted(limited)
+    limited.perturb(limited.read(TEXT), features, "delete")(kept)
+    assert sum(rows * width for rows, width in shapes) < 0.75 * len(kept) * full
+
+
+def test_distinct_rows_put_back_together() -> None:
+    kept = np.random.default_rng(0).random((300, 13)) < 0.8
+    distinct, which = distinct_rows(kept)
+    assert (distinct[which] == kept).all()
+    assert len(distinct) == len(np.unique(kept, axis=0))
+
+
+def test_batches_are_halved_when_memory_runs_out() -> None:
+    sizes: list[int] = []
+
+    def forward(inputs: Inputs) -> torch.Tensor:
+        sizes.append(len(inputs.ids))
+        if len(inputs.ids) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return inputs.ids[:, :1].float() * torch.ones(2)
+
+    def build(rows: Any, longest: int) -> Inputs:
+        return Inputs(torch.from_numpy(rows)[:, None].expand(-1, longest))
+
+    runner = Runner(forward, torch.device("cpu"), 2, batch_tokens=160)
+    found = runner.run(np.full(40, 10), build)
+    assert found[:, 0].tolist() == list(range(40))
+    assert sizes[:3] == [16, 8, 4]
+    assert max(sizes[3:]) <= 4
+
+    def never(inputs: Inputs) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        Runner(never, torch.device("cpu"), 2).run(np.full(4, 10), build)
+    with pytest.raises(ParameterError, match="batch_tokens"):
+        Runner(never, torch.device("cpu"), 2, batch_tokens=0)
+
+
+def test_progress_is_told_and_an_interruption_breaks_nothing(bert: HuggingFaceClassifier) -> None:
+    told: list[tuple[int, int]] = []
+    before = bert.predict_logits([TEXT])
+    bert._runner.batch_tokens = 200
+    bert.progress = lambda done, total: told.append((done, total))
+    limelight.explain(bert, TEXT, "lime", n_samples=60)
+    assert told[-3][0] == told[-3][1] or told[-2][0] == told[-2][1]
+    assert all(done <= total for done, total in told)
+
+    def stop(done: int, total: int) -> None:
+        if total > 1:
+            raise KeyboardInterrupt
+
+    bert.progress = stop
+    with pytest.raises(KeyboardInterrupt):
+        limelight.explain(bert, TEXT, "lime", n_samples=60)
+    bert.progress = None
+    assert before.tobytes() == bert.predict_logits([TEXT]).tobytes()
+
+
+# ── long texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_long_texts_are_refused_with_what_to_do(bert: HuggingFaceClassifier) -> None:
+    for ask in (lambda: limelight.explain(bert, LONG, "gxi"), lambda: bert.predict_logits([LONG])):
+        with pytest.raises(InputError, match=r"has \d+ tokens but this model reads 48: .*truncate=True.*window=True"):
+            ask()
+
+
+def test_truncated_texts_say_so() -> None:
+    classifier = wrapped("bert", truncate=True)
+    e = limelight.explain(classifier, LONG, "gxi", features="occurrences")
+    assert re.search(r"this model reads 48: of its \d+ words the last \d+ were cut", e.notices[0])
+    ids = classifier.tokenizer(LONG, truncation=True, max_length=48)["input_ids"]
+    np.testing.assert_allclose(classifier.predict_logits([LONG])[0], bare_logits(classifier.model, ids), atol=FLOAT32)
+    assert 0 < len(e.features) < len(read_words(LONG))
+
+
+def test_windows_cover_the_whole_text_and_are_averaged() -> None:
+    classifier = wrapped("bert", double=True, window=True)
+    document = classifier.read(LONG)
+    assert len(document.windows) > 2
+    assert {int(w) for window in document.windows for w in window.words} == set(range(len(read_words(LONG))))
+    assert sum(window.share for window in document.windows) == pytest.approx(1)
+    each = [bare_logits(classifier.model, window.ids.tolist()) for window in document.windows]
+    np.testing.assert_allclose(classifier.predict_logits([LONG])[0], np.mean(each, axis=0), atol=SAME)
+    e = limelight.explain(classifier, LONG, "leave-one-out", features="occurrences")
+    assert "overlapping windows" in e.notices[0]
+    assert len(e.features) == len(read_words(LONG))
+    assert (e.weights != 0).mean() > 0.9
+    ig = limelight.explain(classifier, LONG, "integrated-gradients", output="probability", tolerance=1e-4)
+    change = ig.diagnostics["model_prediction"] - ig.diagnostics["baseline_output"]
+    assert ig.weights.sum() == pytest.approx(change, abs=1e-4 * np.abs(ig.weights).sum() + 1e-12)
+    for method in ("alpha-avg", "alpha-max", "rollout", "gxi"):
+        assert np.isfinite(limelight.explain(classifier, LONG, method).weights).all()
+
+
+def test_limits_follow_the_table_of_positions() -> None:
+    assert wrapped("roberta").max_length == 48  # the tokenizer's
+    own = copy.copy(tokenizer("bpe", True))
+    own.model_max_length = int(1e30)
+    model, _ = small_transformer("roberta")
+    assert limelight.wrap(model, own).max_length == 64 - own.pad_token_id - 1
+    assert limelight.wrap(model, own, max_length=20).max_length == 20
+    for wrong in (2, 64, True):
+        with pytest.raises(ParameterError, match="max_length"):
+            limelight.wrap(model, own, max_length=wrong)
+    with pytest.raises(ParameterError, match="exclude each other"):
+        limelight.wrap(model, own, truncate=True, window=True)
+
+
+# ── attention and gradients ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attentions_are_real_whatever_the_implementation(family: str) -> None:
+    classifier = wrapped(family)
+    former = classifier.model.config._attn_implementation
+    (found,) = classifier.attention_layers(classifier.read(TEXT))
+    assert classifier.model.config._attn_implementation == former
+    assert found.weights.shape[:2] == (2, 2)
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-6)
+    eager, own = small_transformer(family)
+    eager.set_attn_implementation("eager")
+    with torch.no_grad():
+        ids = torch.tensor([own(TEXT)["input_ids"]])
+        expected = torch.stack([layer[0] for layer in eager(input_ids=ids, output_attentions=True).attentions])
+    np.testing.assert_allclose(found.weights, expected.numpy(), atol=FLOAT32)
+
+
+def test_the_implementation_comes_back_after_an_error(bert: HuggingFaceClassifier) -> None:
+    def broken(*arguments: Any, **named: Any) -> Any:
+        if named.get("output_attentions"):
+            raise RuntimeError("broken")
+
+    hook = bert.model.register_forward_pre_hook(lambda m, a, k: broken(*a, **k), with_kwargs=True)
+    with pytest.raises(RuntimeError, match="broken"):
+        limelight.explain(bert, TEXT, "alpha-avg")
+    hook.remove()
+    assert bert.model.config._attn_implementation == "sdpa"
+
+
+def test_no_attentions_is_said_loudly(bert: HuggingFaceClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = bert.model.forward
+
+    def silent(**named: Any) -> Any:
+        named.pop("output_attentions", None)
+        return plain(**named)
+
+    monkeypatch.setattr(bert.model, "forward", silent)
+    with pytest.raises(CapabilityError, match="returned no attentions"):
+        limelight.explain(bert, TEXT, "alpha-avg")
+
+
+def test_attention_by_layer_and_head(bert: HuggingFaceClassifier) -> None:
+    (found,) = bert.attention_layers(bert.read(TEXT))
+    n_words = len(bert.read(TEXT).words)
+    paid = np.zeros((2, 2, n_words))
+    for position, word, share in zip(found.positions, found.words, found.shares, strict=True):
+        paid[:, :, word] += share * found.weights[:, :, 0, position]
+
+    def weights(method: str, **options: Any) -> np.ndarray:
+        return limelight.explain(bert, TEXT, method, features="occurrences", **options).weights
+
+    np.testing.assert_allclose(weights("alpha-avg"), paid[-1].mean(axis=0), atol=SAME)
+    np.testing.assert_allclose(weights("alpha-avg", layer=0), paid[0].mean(axis=0), atol=SAME)
+    np.testing.assert_allclose(weights("alpha-avg", layer=0, head=1), paid[0, 1], atol=SAME)
+    np.testing.assert_allclose(weights("alpha-avg", layer="mean"), paid.mean(axis=(0, 1)), atol=SAME)
+    single = [t for t in range(n_words) if (found.words == t).sum() == 1]  # the maximum is taken before subwords join
+    np.testing.assert_allclose(weights("alpha-max", layer=1)[single], paid[1].max(axis=0)[single], atol=SAME)
+    np.testing.assert_allclose(weights("alpha-max", layer="max")[single], paid.max(axis=(0, 1))[single], atol=SAME)
+    for wrong in ({"layer": 2}, {"layer": "last"}, {"head": 2}, {"head": True}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            weights("alpha-avg", **wrong)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("output", ["logit", "probability"])
+def test_gradients_are_those_of_finite_differences(family: str, output: Any) -> None:
+    classifier = wrapped(family, double=True)
+    document = classifier.read("the film was bad")
+    ids = torch.from_numpy(document.windows[0].ids)[None]
+    table = classifier.model.get_input_embeddings()
+    vectors = table(ids).detach()
+
+    def value(embeddings: torch.Tensor) -> float:
+        hook = table.register_forward_hook(lambda module, arguments, found: embeddings)
+        with torch.no_grad():
+            logits = classifier.model(input_ids=ids).logits[0]
+        hook.remove()
+        return float(logits[1] if output == "logit" else logits.softmax(dim=0)[1])
+
+    along = torch.randn(vectors.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    owned = document.windows[0].positions
+    free = [t for t in range(ids.shape[1]) if t not in owned]
+    along[:, free] = 0
+    # DeBERTa normalises in float32 whatever its weights are: differences are noisy.
+    step, close = (1e-4, 3e-3) if family == "deberta" else (1e-5, 1e-5)
+    expected = (value(vectors + step * along) - value(vectors - step * along)) / (2 * step)
+    prediction = classifier.predict_logits(["the film was bad"])[0]
+    p = np.exp(prediction - prediction.max()) / np.exp(prediction - prediction.max()).sum()
+    direction = np.eye(3)[1] if output == "logit" else p[1] * (np.eye(3)[1] - p)
+    found = classifier.gradients(document, direction)
+    assert float((found.gradients * along[0].numpy()[owned]).sum()) == pytest.approx(expected, rel=close, abs=1e-8)
+    np.testing.assert_allclose(found.embeddings, vectors[0].numpy()[owned])
+    assert found.words.tolist() == document.windows[0].words.tolist()
+
+
+# ── the contract ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_g_avg_says_that_it_vanishes_behind_a_layer_normalisation(bert: HuggingFaceClassifier) -> None:
+    e = limelight.explain(bert, TEXT, "g-avg")
+    assert np.abs(e.weights).max() < 1e-6
+    assert "G-avg is zero up to rounding" in e.notices[0]
+    assert not limelight.explain(limelight.load(), TEXT, "g-avg").notices
+
+
+@pytest.mark.parametrize(
+    ("id", "check"), [(id, check) for id in FITTING for check in CHECKS if check not in FLAT.get(id, ())]
+)
+def test_every_method_keeps_the_contract(id: str, check: str) -> None:
+    classifier = wrapped("bert", truncate=True)
+    info = find(id).version(classifier, {"removal": "mask", "output": "logit"})
+    assert info is not None
+    CHECKS[check](id, classifier, {"n_samples": 60} if "n_samples" in info.parameters else {})
+
+
+def test_methods_that_do_not_apply_are_refused_with_those_that_do(bert: HuggingFaceClassifier) -> None:
+    with pytest.raises(CapabilityError, match=r"needs ratio game .*lime.*integrated-gradients.*rollout.*shapley"):
+        limelight.explain(bert, TEXT, "lime-limit")
+    shown = [e.method for e in limelight.compare(bert, TEXT, n_samples=20)]
+    assert shown == ["alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"]
+
+
+def test_half_precision_is_close_to_float32() -> None:
+    model, own = small_transformer("bert")
+    exact = limelight.explain(limelight.wrap(copy.deepcopy(model), own), TEXT, "leave-one-out", target="neutral")
+    for dtype in (torch.bfloat16, torch.float16):
+        half = limelight.wrap(copy.deepcopy(model).to(dtype), own)
+        assert dtype == half.dtype
+        e = limelight.explain(half, TEXT, "leave-one-out", target="neutral")
+        np.testing.assert_allclose(e.weights, exact.weights, atol=0.05)
+
+
+# ── bad input ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def config(**changes: Any) -> Any:
+    model, own = small_transformer("bert")
+    changed = copy.deepcopy(model.config)
+    for name, value in changes.items():
+        setattr(changed, name, value)
+    return transformers.BertForSequenceClassification(changed), own
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("BertModel", "no classification head"),
+        ("BertForTokenClassification", "logits of shape"),
+        ("BertForMaskedLM", "logits of shape"),
+    ],
+)
+def test_models_without_a_head_are_refused(kind: str, message: str) -> None:
+    model = getattr(transformers, kind)(small_transformer("bert")[0].config)
+    with pytest.raises(CapabilityError, match=f"{message}.*AutoModelForSequenceClassification"):
+        limelight.wrap(model, tokenizer("wordpiece"))
+
+
+def test_regression_and_several_labels_are_refused() -> None:
+    with pytest.raises(CapabilityError, match="regression"):
+        limelight.wrap(*config(num_labels=1))
+    with pytest.raises(CapabilityError, match="regression"):
+        limelight.wrap(*config(problem_type="regression"))
+    with pytest.raises(CapabilityError, match="several labels at once"):
+        limelight.wrap(*config(problem_type="multi_label_classification"))
+
+
+def test_a_slow_tokenizer_is_refused() -> None:
+    class Slow:
+        is_fast = False
+
+        def __call__(self, text: str) -> None: ...
+
+    with pytest.raises(CapabilityError, match=r"Slow is a slow tokenizer.*AutoTokenizer"):
+        limelight.wrap(small_transformer("bert")[0], Slow())
+    with pytest.raises(ParameterError, match="tokenizer of transformers: got str"):
+        limelight.wrap(small_transformer("bert")[0], "bert-base")
+    with pytest.raises(ParameterError, match="model must be one of transformers"):
+        limelight.wrap(torch.nn.Linear(2, 2), tokenizer("wordpiece"))
+
+
+def test_hostile_label_names_only_show() -> None:
+    hostile = ("<script>alert(1)</script>", "\x1b[31mred", "\u202egood")
+    model, own = small_transformer("bert", labels=hostile)
+    e = limelight.explain(limelight.wrap(model, own), TEXT, "gxi", target=hostile[0])
+    assert "<script" not in e.to_html()
+    for wrong in (("a", "a", "b"), ("a", "b"), ("a", "b", ""), ("a", "b", 3)):
+        with pytest.raises(ParameterError, match="3 labels are needed"):
+            limelight.wrap(model, own, labels=wrong)
+    assert limelight.wrap(model, own, labels=("x", "y", "z")).labels == ("x", "y", "z")
+
+
+def test_logits_that_are_not_finite_are_reported(bert: HuggingFaceClassifier) -> None:
+    with torch.no_grad():
+        bert.model.classifier.weight[0, 0] = float("nan")
+    with pytest.raises(NumericalError, match="not finite"):
+        limelight.explain(bert, TEXT, "gxi")
+
+
+def test_texts_that_are_none(bert: HuggingFaceClassifier) -> None:
+    with pytest.raises(EmptyTextError):
+        limelight.explain(bert, ' " ', "gxi")
+    with pytest.raises(InputError, match="list of texts"):
+        bert.predict_logits("one")
+    with pytest.raises(InputError, match="must be a string: got bytes"):
+        bert.predict_logits([b"film"])  # type: ignore[list-item]
+    half = limelight.explain(bert, "a \ud800 film", "leave-one-out")
+    assert half.spans[2] == ((4, 8),)
+
+
+def test_removal_that_a_model_does_not_offer_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="AttentionClassifier does not take words out by 'attention': use 'mask'"):
+        limelight.explain(limelight.load(), "a film", "lime", removal="attention")
+    model, own = small_transformer("bert")
+    maskless = copy.deepcopy(own)
+    maskless.mask_token = maskless.unk_token = None
+    with pytest.raises(CapabilityError, match="use 'delete' or 'attention'"):
+        limelight.explain(limelight.wrap(model, maskless), "film", "lime")
+    maskless.unk_token = "[UNK]"
+    assert limelight.wrap(model, maskless)._mask == own.unk_token_id

@@ -1,0 +1,235 @@
+"""Each experiment's numbers against a plain computation on three documents."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from laboratory import DeepStub, laboratory
+
+import limelight
+from limelight.reproduce import (
+    correlations,
+    fig1,
+    fig3,
+    fig4,
+    fig6,
+    final_layer,
+    gradients,
+    lime_batch,
+    lime_error,
+    passes,
+    theorem,
+)
+from limelight.reproduce.lab import Lab
+
+# Both sides are float64 and differ in the order of their sums.
+ROUNDING = 1e-10
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return laboratory(tmp_path_factory.mktemp("run"))
+
+
+def explained(lab: Lab, method: str, **options: object) -> list[np.ndarray]:
+    """By the public function, text by text."""
+    return [
+        limelight.explain(lab.model, d.text, method, target="positive", **options).weights  # type: ignore[arg-type]
+        for d in lab.documents
+    ]
+
+
+def test_documents_are_read_without_punctuation(lab: Lab) -> None:
+    assert lab.documents[1].text == "it s a very good film great great and not too long the end"
+    assert lab.documents[1].features == tuple(dict.fromkeys(lab.documents[1].text.split()))
+    for document in lab.documents:
+        assert limelight.explain(lab.model, document.text, "alpha-avg").features == document.features
+
+
+@pytest.mark.parametrize("method", passes.CLOSED_FORMS)
+def test_closed_forms_are_the_methods_of_explain(lab: Lab, method: str) -> None:
+    np.testing.assert_allclose(passes.closed_forms(lab)[method], np.concatenate(explained(lab, method)), atol=ROUNDING)
+
+
+def test_exact_values_and_formulas_are_the_methods_of_explain(lab: Lab) -> None:
+    exact, formulas = passes.exact(lab), passes.formulas(lab)
+    for found, method, options in (
+        (exact["lime_limit"], "lime-limit", {}),
+        (exact["shapley"], "shapley", {}),
+        (formulas["theorem"], "lime-theorem", {}),
+        (formulas["theorem_corrected"], "lime-theorem", {"corrected": True}),
+        (formulas["proposition"], "lime-proposition", {}),
+        (formulas["proposition_corrected"], "lime-proposition", {"corrected": True}),
+    ):
+        np.testing.assert_allclose(found, np.concatenate(explained(lab, method, **options)), atol=1e-8)
+
+
+def test_largest_attention_and_carried_value(lab: Lab) -> None:
+    found = passes.closed_forms(lab)
+    for i, document in enumerate(lab.documents):
+        attention = lab.model.attentions(lab.model.read(document.text)).weights
+        assert found["largest_attention"][i] == pytest.approx(attention.max())
+    one_head_sum = np.concatenate([d.per_feature(np.ones(d.T)) for d in lab.documents])
+    assert one_head_sum.sum() == sum(d.T for d in lab.documents)
+    contribution = found["value"] * found["alpha-avg"]  # Σ α w / K over a feature's words
+    for document, part in zip(lab.documents, lab.split(contribution), strict=True):
+        folded = lab.tables.fold(document)
+        alpha = np.exp(folded.scores) / np.exp(folded.scores).sum(axis=0)
+        words = (alpha * folded.values[:, :, 0])[1 : 1 + document.T]
+        assert part.sum() == pytest.approx(words.mean(axis=1).sum())
+
+
+def test_lime_error_is_the_norm_of_the_difference(lab: Lab) -> None:
+    numbers = lime_error.compute(lab)
+    mean = lab.split(passes.lime(lab)["delete_mean"])
+    printed = explained(lab, "lime-theorem")
+    by_hand = np.array([np.linalg.norm(a - b) for a, b in zip(mean, printed, strict=True)])
+    stats = numbers["errors"]["delete theorem"]
+    assert (stats["mean"], stats["std"]) == pytest.approx((by_hand.mean(), by_hand.std(ddof=1)))
+    seeds = [lab.seed_of(document) for document in lab.documents]
+    runs = [one.delete for one in lime_batch.lime_runs(lab.documents, lab.tables, seeds)]
+    noise = np.array([np.sqrt((r.std(axis=0, ddof=1) ** 2 / 5).sum()) for r in runs])
+    np.testing.assert_allclose(np.concatenate([r.mean(axis=0) for r in runs]), np.concatenate(mean))
+    assert numbers["noise_share"]["delete theorem"] == pytest.approx((noise**2).sum() / (by_hand**2).sum())
+    assert lime_error.rows(numbers)[0].paper == "0.808 ± 0.219"
+
+
+def test_theorem_s_error_is_relative_to_the_exact_value(lab: Lab) -> None:
+    numbers = theorem.compute(lab)
+    pairs = zip(explained(lab, "lime-theorem"), explained(lab, "lime-limit"), strict=True)
+    by_hand = [np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs]
+    assert numbers["relative_error"]["theorem"]["mean"] == pytest.approx(np.mean(by_hand))
+    assert numbers["share_small"]["theorem"] == np.mean(np.array(by_hand) < theorem.SMALL)
+    stored = lab.folder.read_arrays("theorem")
+    assert stored["multiplicity"][2] == pytest.approx(3 / 15)  # "bad" stands there three times
+    assert stored["filled"][0] == pytest.approx(12 / 24)
+
+
+def test_autograd_and_closed_form_for_a_batch(lab: Lab) -> None:
+    ids = gradients.padded_ids(lab.model, lab.documents, "cpu")
+    batch = gradients.Autograd(lab.model, 2, "cpu")(ids)
+    closed = gradients.ClosedForm(lab.tables, "cpu")(ids)
+    for i, document in enumerate(lab.documents):
+        assert torch.equal(ids[i], lab.model.encode([document.text])[0])
+        forward = lab.model.reference(ids[i])
+        (single,) = torch.autograd.grad(forward.logits[2], forward.e)
+        torch.testing.assert_close(batch[i], single, atol=1e-12, rtol=0)
+        terms = lab.model.gradient_terms(lab.model.read(document.text), 2)
+        np.testing.assert_allclose(closed[i, 1 : 1 + document.T].numpy(), terms.averaged, atol=1e-12)
+
+
+def test_gradient_error_is_rounding_at_words_and_not_at_cls(lab: Lab) -> None:
+    numbers = gradients.compute_errors(lab)
+    assert numbers["largest"] < 1e-12
+    assert numbers["largest_at_cls"] > 1e-3
+    assert numbers["largest_gradient"] > 1e-3
+    figure = gradients.compute_figure(lab)
+    assert len(figure["theorem"]) == lab.model.config.d_e
+    np.testing.assert_allclose(figure["theorem"], figure["autograd"], atol=1e-12)
+    np.testing.assert_allclose(np.add(figure["value_term"], figure["deviation_term"]), figure["theorem"])
+
+
+def test_correlations_are_those_of_explain(lab: Lab) -> None:
+    numbers = correlations.compute(lab)
+    pair = next(p for p in numbers["measures"]["pearson"] if p["pair"] == ["alpha-avg", "g-avg"])
+    each = [np.corrcoef(a, g)[0, 1] for a, g in zip(explained(lab, "alpha-avg"), explained(lab, "g-avg"), strict=True)]
+    assert pair["mean"] == pytest.approx(np.mean(each))
+    assert pair["low"] <= pair["mean"] <= pair["high"]
+    for pair in (["g-l1", "shapley"], ["alpha-avg", "shapley"], ["g-avg", "leave-one-out"]):
+        found = next(p for p in numbers["measures"]["overlap"] if p["pair"] == pair)
+        by_hand = []
+        for one, other in zip(*(explained(lab, method) for method in pair), strict=True):
+            top = [set(np.argsort(-np.abs(w))[:5]) for w in (one, other)]
+            by_hand.append(len(top[0] & top[1]) / 5)
+        assert found["mean"] == pytest.approx(np.mean(by_hand))
+    assert len(numbers["measures"]["kendall"]) == 45
+
+
+def test_final_layer_counts(lab: Lab) -> None:
+    numbers = final_layer.compute(lab)
+    attention, limit = explained(lab, "alpha-avg"), explained(lab, "lime-limit")
+    negative = [b[int(a.argmax())] < 0 for a, b in zip(attention, limit, strict=True)]
+    assert numbers["top_word"]["limit_negative"] == np.mean(negative)
+    shares = []
+    for a, b in zip(attention, limit, strict=True):
+        pairs = list(combinations(range(len(a)), 2))
+        shares.append(np.mean([(a[i] - a[j]) * (b[i] - b[j]) < 0 for i, j in pairs]))
+    assert numbers["pairs_contradicting"] == pytest.approx(np.mean(shares))
+    assert 0 < numbers["pairs_contradicting"] < 1
+
+
+def test_constant_sign_keeps_attention_and_makes_values_positive(lab: Lab) -> None:
+    document = lab.documents[0]
+    folded, game = lab.tables.fold(document), final_layer.constant_sign_game(lab, document)
+    alpha = np.exp(folded.scores) / np.exp(folded.scores).sum(axis=0)
+    everything = np.ones((1, document.d), dtype=bool)
+    by_hand = (alpha * np.abs(folded.values[:, :, 0])).sum(axis=0).mean()
+    assert game.evaluate(everything)[0, 0] == pytest.approx(by_hand)
+    removed = ~everything
+    owned = np.zeros(len(folded.scores), dtype=bool)
+    owned[1 : 1 + document.T] = True
+    scores = np.where(owned[:, None], folded.removed_scores, folded.scores)
+    values = np.where(owned[:, None], folded.removed_values[:, :, 0], folded.values[:, :, 0])
+    alpha = np.exp(scores) / np.exp(scores).sum(axis=0)
+    assert game.evaluate(removed)[0, 0] == pytest.approx((alpha * np.abs(values)).sum(axis=0).mean())
+
+
+def test_figures_of_one_document(lab: Lab) -> None:
+    rows = fig1.compute(lab)["rows"]
+    assert [row["method"] for row in rows] == [*fig1.PAPER_ROWS, *fig1.EXACT_ROWS]
+    three = fig3.compute(lab)
+    attention = lab.folder.read_arrays("fig3")["attention"]
+    np.testing.assert_allclose(attention.sum(axis=2), 1.0)
+    words = lab.model.attentions(lab.model.read(" ".join(three["words"]))).weights
+    np.testing.assert_allclose(attention[:, 0, 1:-1], words, atol=ROUNDING)
+    np.testing.assert_allclose(three["alpha_max"], words.max(axis=0), atol=ROUNDING)
+
+
+def test_figure_4_has_all_words_in_its_list(lab: Lab) -> None:
+    numbers = fig4.compute(lab)
+    assert not numbers["authors_document"]
+    lines = (lab.folder.path / "fig4.csv").read_text().splitlines()
+    assert len(lines) == 1 + numbers["d"]
+    shown = lab.shown
+    expected = limelight.explain(lab.model, shown.text, "lime", target="positive", removal="delete", seed=1).weights
+    np.testing.assert_allclose(numbers["columns"]["delete run 2"], expected)
+
+
+def test_figure_4_by_the_official_package(tmp_path: Path) -> None:
+    pytest.importorskip("lime")
+    official = fig4.compute(laboratory(tmp_path, official=True))
+    ours = fig4.compute(laboratory(tmp_path))
+    assert official["engine"]["delete"] == fig4.OFFICIAL
+    mean, other = (np.mean([n["columns"][f"delete run {i + 1}"] for i in range(5)], axis=0) for n in (official, ours))
+    assert not np.array_equal(mean, other)
+    np.testing.assert_allclose(mean, other, atol=0.1 * np.abs(other).max())
+
+
+def test_figure_6_correlates_lime_with_the_first_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    effort = {"samples": 300, "documents": 3, "runs": 2, "samples_each": 200, "accuracy_on": 3}
+    monkeypatch.setitem(fig6.EFFORT, "cpu", effort)
+    lab = laboratory(tmp_path, deep_model=DeepStub())
+    numbers = fig6.compute(lab)
+    model, text = lab.deep_model, lab.shown.text
+    attention = limelight.explain(model, text, "alpha-avg", target="positive").weights
+    runs = [
+        limelight.explain(model, text, "lime", target="positive", removal="delete", seed=s, n_samples=300).weights
+        for s in range(5)
+    ]
+    mean = np.mean(runs, axis=0)
+    assert numbers["signed"] == pytest.approx(np.corrcoef(attention, mean)[0, 1])
+    assert numbers["absolute"] == pytest.approx(np.corrcoef(attention, np.abs(mean))[0, 1])
+    np.testing.assert_allclose(numbers["lime_std"], np.std(runs, axis=0, ddof=1))
+    right = model.predict_logits(lab.texts.texts).argmax(axis=1) == lab.texts.labels
+    assert numbers["accuracy"] == {"documents": 3, "share": right.mean()}
+    assert numbers["effort"]["documents"] == 3
+
+
+def test_each_document_and_each_run_has_its_own_seed(lab: Lab, tmp_path: Path) -> None:
+    other = laboratory(tmp_path, seed=1)
+    seeds = [one.seed_of(document) for one in (lab, other) for document in lab.documents]
+    assert len(set(seeds)) == len(seeds)

@@ -1,0 +1,107 @@
+"""The command line on Hugging Face models and on several texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from conftest import small_model
+from limelight import cli
+from limelight.models import checkpoint
+from reference.small_transformers import small_transformer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "bert"
+    model, own = small_transformer("bert")
+    model.save_pretrained(path)
+    own.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "ours"
+    checkpoint.save(small_model().float(), path, "# A small model\n")
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, ["explain", *map(str, arguments)], env={"COLUMNS": "100"})
+
+
+def test_a_folder_of_transformers_is_explained(folder: Path) -> None:
+    methods = "lime,shapley,integrated-gradients,rollout"
+    options = ("--removal", "attention", "--samples", "40", "--device", "cpu", "--format", "json")
+    result = run("A great film, but too long!", "--model", folder, "--method", methods, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    lime, shapley, ig, rollout = json.loads(result.stdout)["explanations"]
+    assert lime["parameters"]["removal"] == shapley["parameters"]["removal"] == "attention"
+    assert (
+        lime["features"]
+        == ig["features"]
+        == rollout["features"]
+        == ["a", "great", "film", ",", "but", "too", "long", "!"]
+    )
+    assert len(shapley["stderr"]) == 8
+    shown = run("A great film!", "--model", folder, "--samples", "40")
+    assert "GREAT" in shown.stdout.upper()
+
+
+def test_long_texts_ask_for_a_choice(folder: Path) -> None:
+    text = "great film " * 60
+    refused = run(text, "--model", folder, "--method", "gxi")
+    assert refused.exit_code == 2
+    assert "tokens but this model reads 48" in refused.stderr
+    for choice, notice in (("--truncate", "were cut"), ("--window", "overlapping windows")):
+        result = run(text, "--model", folder, "--method", "gxi", choice, "--format", "json")
+        assert notice in json.loads(result.stdout)["explanations"][0]["notices"][0]
+
+
+def test_lines_are_texts_and_a_bad_one_does_not_stop_the_others(ours: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_bytes("A great film.\r\n\nTrès bad\u2028film\n".encode())
+    options = ("--file", file, "--lines", "--model", ours, "--method", "gxi")
+    result = run(*options, "--format", "json")
+    assert result.exit_code == 2
+    first, empty, last = map(json.loads, result.stdout.removesuffix("\n").split("\n"))
+    assert first["text"] == "A great film."
+    assert last["text"] == "Très bad\u2028film"
+    assert empty["text"] == ""
+    assert "no words" in empty["error"]
+    assert result.stderr.startswith("error: line 2: the text has no words")
+    table = run(*options)
+    assert table.stdout.count("Why ") == 2
+    assert "error: the text has no words" in table.stdout
+    for name in ("out.jsonl", "out.html", "out.txt"):
+        run(*options, "--out", tmp_path / name)
+    assert len((tmp_path / "out.jsonl").read_text("utf-8").split("\n")) == 4
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert page.count("<main") == 2
+    assert page.count("<!DOCTYPE html>") == 1
+    assert (tmp_path / "out.txt").read_text("utf-8").count("Why ") == 2
+
+
+def test_lines_without_fault_end_well(ours: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("good\nbad\n")
+    result = run("--file", file, "--lines", "--model", ours, "--method", "gxi", "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(result.stdout.splitlines()) == 2
+    file.write_text("\n\n")
+    result = run("--file", file, "--lines", "--model", ours, "--format", "html")
+    assert result.exit_code == 2
+    assert "none of the texts could be explained" in result.stderr
+
+
+def test_a_call_that_is_wrong_for_every_line_is_wrong_once(ours: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("good\nbad\n")
+    result = run("--file", file, "--lines", "--model", ours, "--target", "nice")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("unknown label") == 1
