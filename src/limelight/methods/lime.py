@@ -18,8 +18,8 @@ from limelight.theory.ratio_game import Coalitions
 from limelight.theory.sample_size import samples_for_stable_top
 from limelight.threads import one_thread
 
-_ROWS_AT_ONCE = 8192
-"""Samples turned into floating-point numbers at once: bounds the memory for any number of samples."""
+_ROWS_AT_ONCE = 1024
+"""Samples turned into floating-point numbers at once: they stay in the cache, and memory is bounded for any number."""
 
 
 @method(
@@ -82,8 +82,8 @@ def sample_coalitions(d: int, n: int, rng: np.random.Generator, original_first: 
     sizes = rng.integers(1, d + 1, size=n)
     keys = rng.integers(0, 2**32, size=(n, d), dtype=np.uint32)
     # The column number in the lowest bits makes the keys of a row distinct, so that exactly s are removed.
-    bits = np.uint32(max(d - 1, 1).bit_length())
-    keys = (keys >> bits << bits) | np.arange(d, dtype=np.uint32)
+    keys &= np.uint32(2**32 - (1 << max(d - 1, 1).bit_length()))
+    keys |= np.arange(d, dtype=np.uint32)
     last_removed = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
     kept = keys > last_removed
     if original_first:

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from limelight.errors import NumericalError, ParameterError
 
-_ROWS_AT_ONCE = 8192
-"""Coalitions turned into floating-point numbers at once: bounds the memory for any number of them."""
+_ROWS_AT_ONCE = 1024
+"""Coalitions turned into floating-point numbers at once: they stay in the cache, and memory is bounded."""
 
 Floats = npt.NDArray[np.float64]
 Coalitions = npt.NDArray[np.bool_]
