@@ -16,10 +16,12 @@ from limelight.errors import LimelightError
 from limelight.explaining import compare, explain
 from limelight.explanation import Comparison, Explanation, Prediction
 from limelight.methods.registry import MethodInfo, methods
+from limelight.theory.ratio_game import RatioGame
 
 if TYPE_CHECKING:
     from limelight.models.attention import AttentionClassifier, AttentionConfig
     from limelight.models.loading import load, wrap
+    from limelight.models.transformer import TransformerClassifier
 
 __version__ = "0.1.0"
 
@@ -32,6 +34,8 @@ __all__ = [
     "LimelightError",
     "MethodInfo",
     "Prediction",
+    "RatioGame",
+    "TransformerClassifier",
     "compare",
     "explain",
     "load",
@@ -43,6 +47,7 @@ __all__ = [
 _LATER = {
     "AttentionClassifier": "limelight.models.attention",
     "AttentionConfig": "limelight.models.attention",
+    "TransformerClassifier": "limelight.models.transformer",
     "load": "limelight.models.loading",
     "wrap": "limelight.models.loading",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,11 @@ import numpy.typing as npt
 from limelight.document import Span
 
 Floats = npt.NDArray[np.float64]
+
+
+def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity, which `n_samples` and `kernel_width` may be: it is written as the word "inf"."""
+    return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,8 @@ class Explanation:
             "exact": self.exact,
             "prediction": self.prediction.to_dict(),
             "seconds": self.seconds,
-            "parameters": dict(self.parameters),
-            "diagnostics": dict(self.diagnostics),
+            "parameters": _written(self.parameters),
+            "diagnostics": _written(self.diagnostics),
             "notices": list(self.notices),
             "text": self.text,
         }
