@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -385,6 +386,8 @@ def test_interrupted_training_says_how_to_go_on(data: Path, tmp_path: Path) -> N
         [*COMMAND, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A test run in the background of a script is started with Ctrl-C switched off, and its children inherit that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as running:
         assert running.stderr
         seen = b""
@@ -392,8 +395,11 @@ def test_interrupted_training_says_how_to_go_on(data: Path, tmp_path: Path) -> N
         while b"epoch 2/" not in seen and time.monotonic() < deadline:
             seen += running.stderr.readline()
         running.send_signal(signal.SIGINT)
-        rest = running.stderr.read()
-        assert running.wait(60) == 130
+        try:
+            rest = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
+        assert running.returncode == 130
     assert b"Traceback" not in rest
     last = rest.splitlines()[-1].decode()
     assert re.fullmatch(
