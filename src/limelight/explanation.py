@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 def _written(values: Mapping[str, Any]) -> dict[str, Any]:
     """JSON has no infinity, which `n_samples` and `kernel_width` may be: it is written as the word "inf"."""
-    return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+    return {name: str(v) if isinstance(v, float) and math.isinf(v) else v for name, v in values.items()}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Explanation:
             "prediction": self.prediction.to_dict(),
             "seconds": self.seconds,
             "parameters": _written(self.parameters),
-            "diagnostics": _written(self.diagnostics),
+            "diagnostics": dict(self.diagnostics),
             "notices": list(self.notices),
             "text": self.text,
         }
