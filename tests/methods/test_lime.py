@@ -50,12 +50,11 @@ def test_fit_in_blocks_is_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_standard_errors_are_those_of_the_jackknife() -> None:
     rng = np.random.default_rng(2)
-    kept = sample_one_by_one(5, 400, rng)
-    y = np.exp(kept @ rng.normal(size=5)) + kept[:, 0] * rng.normal(size=400)  # neither linear nor homoscedastic
+    kept = sample_one_by_one(5, 40, rng)  # few samples, so that leverages matter
+    y = np.exp(kept @ rng.normal(size=5)) + kept[:, 0] * rng.normal(size=40)  # neither linear nor homoscedastic
     weights = kernel(kept, 0.25)
     fit = fit_surrogate(kept, y, weights, 1.0)
-    # The closed form keeps the weighted means fixed where the jackknife moves them: a difference of order 1/n.
-    np.testing.assert_allclose(fit.stderr, jackknife_stderr(kept, y, weights, 1.0, weighted_ridge), rtol=0.03)
+    np.testing.assert_allclose(fit.stderr, jackknife_stderr(kept, y, weights, 1.0, weighted_ridge), rtol=FLOAT32)
 
 
 def test_fidelity_is_the_weighted_r2() -> None:

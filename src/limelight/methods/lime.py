@@ -111,8 +111,9 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
     """Weighted ridge regression of y on z, intercept unpenalised, with heteroscedasticity-robust standard errors.
 
     With x = z - mean(z) and H = Σ w x xᵀ + ridge·I, the error of the coefficients is H⁻¹ Σ w x ε: its variance is
-    estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where h = w xᵀH⁻¹x is a sample's leverage (the jackknife, "HC3"). Nothing
-    is assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that depend on z.
+    estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where h = w (1/Σw + xᵀH⁻¹x) is a sample's leverage: what leaving out one
+    sample after the other gives (the jackknife, "HC3"). Nothing is assumed of the residuals ε: a linear surrogate of a
+    model that is not linear has residuals that depend on z.
     """
     if not np.isfinite(y).all():
         raise NumericalError(
@@ -151,12 +152,12 @@ def _inverse(H: Floats, singular: bool) -> Floats:
 def _variance(kept: Coalitions, weights: Floats, residuals: Floats, mean_z: Floats, inverse: Floats) -> Floats:
     """The robust variance of each coefficient. Float32: seven digits are plenty for an error, at half the cost."""
     H_inverse, mean = inverse.astype(np.float32), mean_z.astype(np.float32)
-    at_mean = mean @ H_inverse
+    at_mean, total = mean @ H_inverse, weights.sum()
     variance = np.zeros(len(mean))
     for rows in _blocks(len(kept)):
         z = kept[rows].astype(np.float32)
         influence = z @ H_inverse - at_mean
-        leverage = weights[rows] * (np.einsum("ij,ij->i", influence, z) - influence @ mean)
+        leverage = weights[rows] * (1.0 / total + np.einsum("ij,ij->i", influence, z) - influence @ mean)
         # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
         scale = weights[rows] * residuals[rows] / np.maximum(1.0 - leverage, 1e-6)
         influence *= influence
