@@ -109,7 +109,7 @@ def against_shap(game: RatioGame) -> None:
 def growth(model: Any, texts: list[str]) -> None:
     """The compiled recursion; `lime-limit` and `shapley` leave texts of up to 64 features to torch (cold starts)."""
     print("\n### How the cost grows: moments for Shapley values, one class, tolerance 1e-11\n")
-    print("| d | ms | ms / d², in millionths |\n|---|---|---|")
+    print("| d | ms | ns / d² |\n|---|---|---|")
     for d in (25, 50, 100, 200, 400):
         document = model.read(document_with(model, texts, d))
         game = model.ratio_game(document, document.features("occurrences"))
