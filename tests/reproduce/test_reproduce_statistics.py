@@ -7,8 +7,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
-from limelight.reproduce.statistics import bootstrap_mean, correlation, kendall, mean_and_spread, ranks, top_overlap
+from limelight.reproduce.agreement import kendall, orders, pearson, spearman, top_overlap
+from limelight.reproduce.statistics import bootstrap_mean, correlation, mean_and_spread, ranks
 
 ROWS = np.round(np.random.default_rng(4).normal(size=(4, 9)), 1)  # rounded: with ties
 
@@ -23,21 +25,25 @@ def naive_kendall(x: np.ndarray, y: np.ndarray) -> float:
 def test_pearson_spearman_and_kendall_are_their_definitions() -> None:
     ranked = np.array([[1 + sum(row < v) + (sum(row == v) - 1) / 2 for v in row] for row in ROWS])
     np.testing.assert_allclose(ranks(ROWS), ranked)
-    np.testing.assert_allclose(correlation(ROWS), np.corrcoef(ROWS))
-    np.testing.assert_allclose(correlation(ranks(ROWS)), np.corrcoef(ranked))
+    rows = torch.from_numpy(ROWS)
+    for found in (correlation(ROWS), pearson(rows)):
+        np.testing.assert_allclose(found, np.corrcoef(ROWS))
+    for found in (correlation(ranks(ROWS)), spearman(orders(rows))):
+        np.testing.assert_allclose(found, np.corrcoef(ranked))
     expected = [[naive_kendall(x, y) for y in ROWS] for x in ROWS]
-    np.testing.assert_allclose(kendall(ROWS), expected)
+    np.testing.assert_allclose(kendall(orders(rows)), expected)
 
 
 def test_a_constant_row_correlates_with_nothing() -> None:
-    rows = np.stack([np.ones(5), np.arange(5.0)])
-    assert np.isnan(correlation(rows)[0, 1])
-    assert np.isnan(kendall(rows)[0, 1])
-    assert correlation(rows)[1, 1] == pytest.approx(1.0)
+    rows = np.stack([np.full(5, 0.1), np.arange(5.0)])
+    both = torch.from_numpy(rows)
+    for found in (correlation(rows), pearson(both), spearman(orders(both)), kendall(orders(both))):
+        assert math.isnan(float(found[0, 1]))
+        assert float(found[1, 1]) == pytest.approx(1.0)
 
 
 def test_overlap_counts_the_strongest_words_of_either_sign() -> None:
-    rows = np.array([[5.0, -4.0, 3.0, 0.1], [0.0, 9.0, 0.2, -8.0]])
+    rows = torch.tensor([[5.0, -4.0, 3.0, 0.1], [0.0, 9.0, 0.2, -8.0]])
     assert top_overlap(rows, 2)[0, 1] == 0.5  # {0, 1} and {1, 3}
     assert top_overlap(rows, 10)[0, 1] == 1.0  # fewer words than that
 

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from limelight.methods.registry import methods
 from limelight.reproduce import passes
+from limelight.reproduce.agreement import kendall, orders, pearson, spearman, top_overlap
 from limelight.reproduce.documents import Floats, Prepared
 from limelight.reproduce.drawing import pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import bootstrap_mean, correlation, kendall, ranks, top_overlap
+from limelight.reproduce.statistics import bootstrap_mean
 
 METHODS = (
     "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",
@@ -37,12 +40,12 @@ CORRELATED = 0.5
 
 def compute(lab: Lab) -> Numbers:
     lab.paper_model("correlations")
-    weights = stacked_weights(lab)
-    by_document = dict(zip((d.index for d in lab.documents), lab.split(weights), strict=True))
+    weights = torch.split(torch.from_numpy(stacked_weights(lab)).to(lab.device), lab.sizes.tolist())
+    by_document = dict(zip((d.index for d in lab.documents), weights, strict=True))
 
     def measure(documents: Sequence[Prepared]) -> Arrays:
-        found = lab.map(lambda d: agreement(by_document[d.index].T), documents)
-        return {name: np.stack([one[name] for one in found]) for name in MEASURES}
+        found = [agreement(by_document[document.index].T) for document in documents]
+        return {name: torch.stack([one[name] for one in found]).cpu().numpy() for name in MEASURES}
 
     measured = lab.over_documents("agreement of methods", measure)
     one, other = np.triu_indices(len(METHODS), k=1)
@@ -69,16 +72,18 @@ def stacked_weights(lab: Lab) -> Floats:
     return np.stack([special[name] if name in special else closed[name] for name in METHODS], axis=1)
 
 
-def agreement(rows: Floats) -> dict[str, Floats]:
+def agreement(rows: Tensor) -> dict[str, Tensor]:
     """All measures of one document, for the pairs above the diagonal: rows (methods, d)."""
-    above = np.triu_indices(len(rows), k=1)
-    return {
-        "pearson": correlation(rows)[above],
-        "spearman": correlation(ranks(rows))[above],
-        "kendall": kendall(rows)[above],
-        "overlap": top_overlap(rows, TOP)[above],
-        "pearson_absolute": correlation(np.abs(rows))[above],
+    order = orders(rows)
+    found = {
+        "pearson": pearson(rows),
+        "spearman": spearman(order),
+        "kendall": kendall(order),
+        "overlap": top_overlap(rows, TOP),
+        "pearson_absolute": pearson(rows.abs()),
     }
+    one, other = np.triu_indices(len(rows), k=1)
+    return {name: matrix[one, other] for name, matrix in found.items()}
 
 
 def _of(numbers: Numbers, measure: str, pair: tuple[str, str]) -> Numbers:

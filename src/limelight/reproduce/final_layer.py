@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from limelight.reproduce import passes
+from limelight.reproduce.agreement import kendall, orders
 from limelight.reproduce.documents import Floats, Prepared, game_of
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row, share
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import correlation, kendall
+from limelight.reproduce.statistics import correlation
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
 
@@ -33,7 +35,6 @@ def compute(lab: Lab) -> Numbers:
     tops = [int(alpha.argmax()) for alpha, _, _ in documents]
     value = np.array([v[j] / np.abs(v).max() for (_, v, _), j in zip(documents, tops, strict=True)])
     limit = np.array([b[j] for (_, _, b), j in zip(documents, tops, strict=True)])
-    discordant = [_discordant(alpha, b) for alpha, _, b in documents]
     _store(lab, columns)
     return {
         "documents": len(documents),
@@ -45,15 +46,17 @@ def compute(lab: Lab) -> Numbers:
             "limit_negative": float((limit < 0).mean()),
         },
         "words_negative_limit": float((columns["limit"] < 0).mean()),
-        "pairs_contradicting": float(np.nanmean(discordant)),
+        "pairs_contradicting": _discordant(lab, columns["alpha"], columns["limit"]),
         "examples": _examples(lab, documents, tops, value),
         "replaced": _replaced(lab, documents),
     }
 
 
-def _discordant(alpha: Floats, limit: Floats) -> float:
-    """Share of pairs of words where the one with more attention has the smaller weight."""
-    return float((1.0 - kendall(np.stack([alpha, limit]))[0, 1]) / 2.0)
+def _discordant(lab: Lab, alpha: Floats, limit: Floats) -> float:
+    """Share of pairs of words where the one with more attention has the smaller weight, mean over documents."""
+    both = torch.split(torch.from_numpy(np.stack([alpha, limit])).to(lab.device), lab.sizes.tolist(), dim=1)
+    tau = torch.stack([kendall(orders(rows))[0, 1] for rows in both])
+    return float((1.0 - tau.nanmean()) / 2.0)
 
 
 def _store(lab: Lab, columns: dict[str, Floats]) -> None:

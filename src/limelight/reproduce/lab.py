@@ -144,7 +144,7 @@ class Lab:
         return int.from_bytes(digest[:7], "little")
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """In threads, each of which works alone: what NumPy, torch and compiled code do lets go of the interpreter."""
+        """In threads, each of which works alone: for long compiled work, since short steps wait for the interpreter."""
         threads = torch.get_num_threads()
         workers = min(8, os.cpu_count() or 1)
         try:

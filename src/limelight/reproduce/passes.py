@@ -73,7 +73,7 @@ def formulas(lab: Lab) -> Arrays:
     tables = lab.tables
 
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        rows = np.concatenate(lab.map(lambda document: formulas_of(tables, document), documents))
+        rows = np.concatenate([formulas_of(tables, document) for document in documents])
         return {name: rows[:, i].copy() for i, name in enumerate(FORMULAS)}
 
     return lab.over_documents("Theorem 5.1", compute)
@@ -101,7 +101,7 @@ def closed_forms(lab: Lab) -> Arrays:
     tables = lab.tables
 
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        found = lab.map(lambda document: closed_forms_of(tables, document), documents)
+        found = [closed_forms_of(tables, document) for document in documents]
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
     return lab.over_documents("attention and gradients", compute)

@@ -1,4 +1,4 @@
-"""How alike two explanations are, for all pairs of methods at once, and intervals over documents."""
+"""Correlations, and means over documents with their intervals."""
 
 from __future__ import annotations
 
@@ -27,25 +27,6 @@ def ranks(rows: Floats) -> Floats:
         _, inverse, counts = np.unique(row, return_inverse=True, return_counts=True)
         ranked[i] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return ranked
-
-
-def kendall(rows: Floats) -> Floats:
-    """Kendall's τ_b of all pairs of rows: concordant minus discordant pairs of words, ties accounted for."""
-    order = ranks(rows).astype(np.float32)  # exact, and so are sums of up to 2^24 signs
-    signs = np.sign(order[:, :, None] - order[:, None, :]).reshape(len(rows), -1)
-    product = (signs @ signs.T).astype(np.float64)
-    untied = np.sqrt(np.diag(product))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(np.outer(untied, untied) > 0, product / np.outer(untied, untied), np.nan)
-
-
-def top_overlap(rows: Floats, k: int) -> Floats:
-    """Share of the k words of largest absolute weight that two methods have in common."""
-    k = min(k, rows.shape[1])
-    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :k]
-    chosen = np.zeros(rows.shape)
-    np.put_along_axis(chosen, order, 1.0, axis=1)
-    return chosen @ chosen.T / k
 
 
 def bootstrap_mean(values: Floats, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
