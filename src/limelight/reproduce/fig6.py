@@ -161,6 +161,13 @@ def _minus(value: float) -> str:
     return f"{value:.3f}".replace("-", "−")
 
 
+def label_sides(x: Floats, y: Floats) -> list[bool]:
+    """Which points have their label on the left: those at the right edge, and those with another point beside them."""
+    width, height = max(np.ptp(x), 1e-12), max(np.ptp(y), 1e-12)
+    beside = (0 < x - x[:, None]) & (x - x[:, None] < 0.15 * width) & (np.abs(y - y[:, None]) < 0.08 * height)
+    return [bool(left) for left in beside.any(axis=1) | (x > 0.75 * x.max())]
+
+
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     plt = pyplot()
     many = folder.read_arrays("fig6")
@@ -172,11 +179,11 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         (axes[1], np.abs(mean), f"absolute values: ρ = {_minus(numbers['absolute'])}  (paper: 0.672)"),
     ):
         axis.errorbar(attention, y, yerr=std, fmt="o", **style)
-        for j in np.argsort(-np.abs(mean))[:_LABELLED]:
-            offset = (5, 4) if attention[j] < 0.75 * attention.max() else (-5, 4)
+        labelled = np.unique([*np.argsort(-np.abs(mean))[:_LABELLED], attention.argmax()])
+        for j, to_the_left in zip(labelled, label_sides(attention[labelled], y[labelled]), strict=True):
             axis.annotate(
-                plain(numbers["words"][j]), (attention[j], y[j]), xytext=offset, textcoords="offset points", fontsize=8,
-                ha="left" if offset[0] > 0 else "right",
+                plain(numbers["words"][j]), (attention[j], y[j]), xytext=(-5 if to_the_left else 5, 4),
+                textcoords="offset points", fontsize=8, ha="right" if to_the_left else "left",
             )  # fmt: skip
         axis.set_xlabel("α-avg of the first layer")
         axis.set_title(title)

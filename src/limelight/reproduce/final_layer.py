@@ -207,7 +207,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     for position, (_, height, _) in zip(y, bars, strict=True):
         right.text(100 * height + 1, position, share(height), va="center")
     right.set_yticks(y, [name for name, *_ in bars])
-    right.set_xlim(0, max(65.0, 112 * max(height for _, height, _ in bars)))
+    right.set_xlim(0, max(65.0, 122 * max(height for _, height, _ in bars)))
     right.set_xlabel("% of documents (last bar: of pairs)")
     return figure
 

@@ -1,0 +1,413 @@
+"""Explaining a Hugging Face classifier: limelight against its peers, in seconds and in error, in one run.
+
+    pip install lime==0.2.0.1 captum==0.9.0 shap==0.51.0 datasets seaborn opencv-python-headless pytreebank
+    pip install --no-deps transformers-interpret==0.10.0 ferret-xai==0.4.1
+    python benchmarks/transformer_peers.py minilm-imdb imdb/test.parquet --cache references.npz
+
+Same model, same texts, same number of samples. What each should have found is computed with many more samples, which is
+slow on a CPU: `--save-texts texts.jsonl` writes the chosen texts and stops, and
+
+    python benchmarks/transformer_peers.py minilm-imdb texts.jsonl --only-reference --device cuda --cache references.npz
+
+fills the cache on another machine, where no peer need be installed. The first command, with texts.jsonl in the place of
+the data, then uses it. A peer that is missing or fails becomes a row that says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import limelight
+from limelight.data import read_labelled
+from limelight.errors import InputError
+from peers import LIME, PATH, PEERS, SHAPLEY, TARGET, Case, Floats, Peer, Reference, substitutes, without_words
+
+FAMILIES = {"lime": "LIME", "shapley": "Shapley values", "integrated-gradients": "Integrated gradients"}
+PACKAGES = ("limelight", "torch", "transformers", "lime", "captum", "shap", "ferret-xai", "transformers-interpret")
+REFERENCE_SEED = 1
+"""Not the one of what is measured."""
+REFERENCE_STEPS = 512
+"""Of integrated gradients: Gauss-Legendre quadrature has converged to float32 long before."""
+BATCHES = {"cpu": (2, 4, 8, 16, 32, 64), "cuda": (32, 128, 512)}
+TRIAL_SAMPLES = 64
+"""For the search of batch sizes and for warming up."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """One way of asking limelight."""
+
+    name: str
+    reference: Reference
+    options: dict[str, Any] = field(default_factory=dict)
+    remarks: str = ""
+    batching = None
+    scaled = False
+
+    def explain(self, case: Case, batch: int) -> tuple[Floats, Floats | None]:
+        options: dict[str, Any] = {"removal": self.reference.removal, "n_samples": case.samples}
+        if self.reference.method == "integrated-gradients":
+            options = {"steps": case.steps, **self.options}
+        found = ask(case.model, case.text, self.reference, seed=case.seed, **options)
+        return found.weights, found.stderr
+
+
+OURS = (
+    Ours("limelight lime", LIME),
+    Ours("limelight lime, deleting", replace(LIME, removal="delete")),
+    Ours("limelight shapley", SHAPLEY, remarks="pairs of orders, at least four"),
+    Ours("limelight integrated-gradients", PATH),
+    Ours(
+        "limelight integrated-gradients, default", PATH, {"steps": None}, "as many steps as completeness to 1e-3 asks"
+    ),
+)
+Contestant = Ours | Peer
+
+
+def ask(model: Any, text: str, reference: Reference, **options: Any) -> limelight.Explanation:
+    return limelight.explain(
+        model,
+        text,
+        reference.method,
+        target=model.labels[TARGET],
+        features="occurrences",
+        output=reference.output,
+        **options,
+    )
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+# ── texts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def choose_texts(model: Any, path: str, n: int, words: int, seed: int) -> list[str]:
+    """n texts at random of those with so many words at most; all of a file that has no more than n, in its order."""
+    if path.endswith(".jsonl"):
+        texts = [json.loads(line)["text"] for line in Path(path).read_text("utf-8").split("\n") if line.strip()]
+    else:
+        texts = list(read_labelled(path).texts)
+    order = range(len(texts)) if len(texts) <= n else np.random.default_rng(seed).permutation(len(texts))
+    chosen: list[str] = []
+    for i in order:
+        if len(chosen) < n and same_for_all(model, texts[i], words):
+            chosen.append(texts[i])
+    if not chosen:
+        raise SystemExit(f"{path} has no text of up to {words} words that this model reads whole")
+    return chosen
+
+
+def same_for_all(model: Any, text: str, words: int) -> bool:
+    """Whether strings with masked or deleted words are tokenised to what masking or deleting tokens gives."""
+    try:
+        document = model.read(text)
+    except InputError:
+        return False
+    (window,), d = document.windows, len(document.words)
+    if d > words or sorted(set(window.positions)) != list(window.positions) or len(set(window.words)) < d:
+        return False
+    mask, rng = model.tokenizer.mask_token, np.random.default_rng(0)
+    for share in (0.2, 0.5, 0.8):
+        kept = rng.random(d) < share
+        gone = window.positions[~kept[window.words]]
+        masked = window.ids.copy()
+        masked[gone] = model.tokenizer.mask_token_id
+        for removal, ids in (("mask", masked), ("delete", np.delete(window.ids, gone))):
+            string = without_words(document, kept, substitutes(document, removal, mask))
+            if model.tokenizer(string)["input_ids"] != ids.tolist():
+                return False
+    return True
+
+
+# ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class References:
+    """Weights and their standard errors (2, d), kept in a file by what they depend on."""
+
+    def __init__(self, model: Any, folder: str, samples: int, dtype: str, file: str | None) -> None:
+        self._model, self._samples, self._file = model, samples, None if file is None else Path(file)
+        weights = Path(folder, "model.safetensors").read_bytes()
+        self._of_model = f"{hashlib.sha256(weights).hexdigest()[:16]}-{dtype}"
+        self._known: dict[str, Floats] = {}
+        if self._file is not None and self._file.exists():
+            with np.load(self._file, allow_pickle=False) as found:
+                self._known = dict(found)
+
+    def compute(self, text: str, wanted: Sequence[Reference]) -> None:
+        """What of these is not known yet; the file is written after each text."""
+        missing = [reference for reference in wanted if self._key(text, reference) not in self._known]
+        if not missing:
+            return
+        with remembered_logits(self._model):
+            for reference in missing:
+                started = time.perf_counter()
+                self._known[self._key(text, reference)] = self._explained(text, reference)
+                say(f"  reference {_words(reference)}: {time.perf_counter() - started:.1f} s")
+        if self._file is not None:
+            new = self._file.with_name(self._file.name + ".new.npz")
+            np.savez(new, **self._known)
+            new.replace(self._file)
+
+    def __call__(self, text: str, reference: Reference) -> Floats:
+        return self._known[self._key(text, reference)]
+
+    def _explained(self, text: str, reference: Reference) -> Floats:
+        if reference.method == "integrated-gradients":
+            options: dict[str, Any] = {"baseline": reference.removal, "steps": REFERENCE_STEPS}
+        else:
+            options = {"removal": reference.removal, "n_samples": self._samples, "seed": REFERENCE_SEED}
+        found = ask(self._model, text, reference, **options)
+        return np.stack([found.weights, np.zeros_like(found.weights) if found.stderr is None else found.stderr])
+
+    def _key(self, text: str, reference: Reference) -> str:
+        n = REFERENCE_STEPS if reference.method == "integrated-gradients" else self._samples
+        of_text = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return "-".join([of_text, self._of_model, reference.method, reference.removal, reference.output, str(n)])
+
+
+def _words(reference: Reference) -> str:
+    return f"{reference.method} ({reference.removal}, {reference.output})"
+
+
+@contextlib.contextmanager
+def remembered_logits(model: Any) -> Iterator[None]:
+    """Inside, what is asked twice is computed once: the logit and the probability of a text share their samples."""
+    perturb, memory = model.perturb, {}
+
+    def remembering(document: Any, features: Any, removal: str) -> Any:
+        game = perturb(document, features, removal)
+
+        def logits(kept: Any) -> Floats:
+            key = (removal, hashlib.sha256(np.packbits(kept)).digest())
+            if key not in memory:
+                memory[key] = game(kept)
+            return memory[key]
+
+        return logits
+
+    model.perturb = remembering
+    try:
+        yield
+    finally:
+        del model.perturb
+
+
+# ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Row:
+    """What was measured of one contestant, a number for each text."""
+
+    contestant: Contestant
+    batch: int = 1
+    failure: str = ""
+    seconds: list[float] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    stated: list[float] = field(default_factory=list)
+    spearman: list[float] = field(default_factory=list)
+
+    def run(self, case: Case) -> tuple[Floats, Floats | None] | None:
+        """The weights, with the time and the inputs that they took; None, and why, where the contestant fails."""
+        try:
+            with counted_inputs(case.model.model) as count:
+                started = time.perf_counter()
+                found = self.contestant.explain(case, self.batch)
+                self.seconds.append(time.perf_counter() - started)
+            if not np.isfinite(found[0]).all() or len(found[0]) != len(case.document.words):
+                raise ValueError("its weights are not finite, or not one per word")
+        except Exception as error:  # a peer may fail in any way, and must not end the run
+            if isinstance(self.contestant, Ours):
+                raise
+            lines = str(error).strip().splitlines() or [""]
+            self.failure = f"{type(error).__name__}: {lines[0][:150]}"
+            say(f"  {self.contestant.name} failed: {self.failure}")
+            return None
+        self.inputs.append(sum(count))
+        return found
+
+    def compare(self, found: tuple[Floats, Floats | None], reference: Floats) -> None:
+        from scipy.stats import spearmanr
+
+        (weights, stderr), truth = found, reference[0]
+        norm = float(np.linalg.norm(truth))
+        if self.contestant.scaled:
+            weights = weights * (weights @ truth) / (weights @ weights)
+        self.errors.append(float(np.linalg.norm(weights - truth)) / norm)
+        self.spearman.append(float(spearmanr(weights, truth).statistic))
+        if stderr is not None:
+            self.stated.append(float(np.linalg.norm(stderr)) / norm)
+
+
+@contextlib.contextmanager
+def counted_inputs(module: Any) -> Iterator[list[int]]:
+    """How many texts the model itself is given inside."""
+    counts: list[int] = []
+
+    def count(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        ids = kwargs.get("input_ids", args[0] if args else None)
+        counts.append(len(ids if ids is not None else kwargs["inputs_embeds"]))
+
+    hook = module.register_forward_pre_hook(count, with_kwargs=True)
+    try:
+        yield counts
+    finally:
+        hook.remove()
+
+
+def prepared_rows(case: Case) -> list[Row]:
+    """All contestants, warm; each kind of batching with the size that is fastest for the first contestant of it."""
+    found: dict[str, int] = {}
+    rows = [Row(contestant) for contestant in (*OURS, *PEERS)]
+    trial = replace(case, samples=TRIAL_SAMPLES, steps=min(case.steps, TRIAL_SAMPLES))
+    for row in rows:
+        say(f"warming up: {row.contestant.name}")
+        kind = row.contestant.batching
+        if kind in found:
+            row.batch = found[kind]
+        row.run(trial)
+        if kind is not None and kind not in found and not row.failure:
+            times = {}
+            for row.batch in BATCHES[case.model.device.type]:
+                if row.run(trial) is not None:
+                    times[row.batch] = row.seconds[-1]
+            found[kind] = row.batch = min(times, key=times.__getitem__)
+            say(f"  {kind}: batches of {row.batch} ({', '.join(f'{b}: {t:.2f} s' for b, t in times.items())})")
+        row.seconds.clear()
+        row.inputs.clear()
+    return rows
+
+
+def measure(case: Case, rows: Sequence[Row], references: References) -> None:
+    for row in rows:
+        if row.failure:
+            continue
+        found = row.run(case)
+        if found is None:
+            continue
+        row.compare(found, references(case.text, row.contestant.reference))
+        say(f"  {row.contestant.name}: {row.seconds[-1]:.1f} s, relative error {row.errors[-1]:.3f}")
+
+
+# ── printing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"no {package}"
+
+
+def beside(row: Row, rows: Sequence[Row]) -> Row:
+    """Ours with the same removal, or else the first: what a time is a multiple of."""
+    ours = [other for other in rows if isinstance(other.contestant, Ours)]
+    removal = row.contestant.reference.removal
+    return next((other for other in ours if other.contestant.reference.removal == removal), ours[0])
+
+
+def print_tables(rows: Sequence[Row]) -> None:
+    for method, family in FAMILIES.items():
+        own = [row for row in rows if row.contestant.reference.method == method]
+        print(f"\n### {family}\n")
+        print("| | s per text | times ours | inputs per text | relative error | stated | Spearman | what differs |")
+        print("|---|---|---|---|---|---|---|---|")
+        for row in own:
+            name = row.contestant.name
+            if row.failure:
+                print(f"| {name} | – | – | – | – | – | – | did not run: {row.failure.replace('|', '/')} |")
+                continue
+            ratio = statistics.median(a / b for a, b in zip(row.seconds, beside(row, own).seconds, strict=True))
+            stated = f"{statistics.median(row.stated):.3f}" if row.stated else "–"
+            remarks = [f"batches of {row.batch}"] * (row.contestant.batching is not None) + [row.contestant.remarks]
+            print(
+                f"| {name} | {statistics.median(row.seconds):.2f} | {ratio:.2f} | {statistics.median(row.inputs):.0f} "
+                f"| {statistics.median(row.errors):.2g} | {stated} | {statistics.median(row.spearman):.3f} "
+                f"| {'; '.join(filter(None, remarks))} |"
+            )
+
+
+def print_noise(texts: Sequence[str], references: References, wanted: Sequence[Reference]) -> None:
+    print("\nThe references' own stated errors, relative, median over the texts:", end=" ")
+    parts = []
+    for reference in wanted:
+        if reference.method != "integrated-gradients":
+            found = [references(text, reference) for text in texts]
+            noise = statistics.median(float(np.linalg.norm(e) / np.linalg.norm(w)) for w, e in found)
+            parts.append(f"{_words(reference)} {noise:.2g}")
+    print(", ".join(parts) + ".")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a folder with a Hugging Face classifier")
+    parser.add_argument("data", help="a file of labelled texts; JSON lines need a text only")
+    parser.add_argument("--documents", type=int, default=10)
+    parser.add_argument("--words", type=int, default=200, help="texts of at most so many words")
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=64, help="of integrated gradients")
+    parser.add_argument("--reference", type=int, default=200_000, help="samples of the references")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of texts")
+    parser.add_argument("--cache", default=None, help="a .npz file that keeps the references")
+    parser.add_argument("--only-reference", action="store_true", help="fill the cache and stop")
+    parser.add_argument("--save-texts", default=None, help="write the chosen texts to this .jsonl file and stop")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peers' own, hundreds of them
+    torch.set_num_threads(arguments.threads)
+    model = limelight.load(arguments.model, device=arguments.device, dtype=arguments.dtype)
+    texts = choose_texts(model, arguments.data, arguments.documents, arguments.words, arguments.seed)
+    if arguments.save_texts is not None:
+        lines = [json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts]
+        Path(arguments.save_texts).write_text("".join(lines), "utf-8")
+        return
+    references = References(model, arguments.model, arguments.reference, arguments.dtype, arguments.cache)
+    cases = [Case(model, model.read(text), arguments.samples, arguments.steps) for text in texts]
+    rows = [Row(contestant) for contestant in (*OURS, *PEERS)]
+    if not arguments.only_reference:
+        rows = prepared_rows(cases[0])
+    wanted = list(dict.fromkeys(row.contestant.reference for row in rows if not row.failure))
+    for i, case in enumerate(cases, start=1):
+        say(f"text {i} of {len(cases)}, {len(case.document.words)} words, {len(case.window.ids)} tokens")
+        references.compute(case.text, wanted)
+        if not arguments.only_reference:
+            measure(case, rows, references)
+    if arguments.only_reference:
+        return
+    from official import machine
+
+    sizes = [len(case.document.words) for case in cases]
+    print(f"{machine()}, {arguments.threads} threads; {', '.join(map(version, PACKAGES))}; {model}\n")
+    print(
+        f"{len(cases)} texts of {min(sizes)} to {max(sizes)} words (median {statistics.median(sizes):.0f}); "
+        f"{arguments.samples:,} samples or {arguments.steps} steps; references of {arguments.reference:,} samples or "
+        f"{REFERENCE_STEPS} steps. Errors are |weights − reference| / |reference|; all columns are medians over the "
+        "texts; `stated` is the same from our own standard errors."
+    )
+    print_tables(rows)
+    print_noise(texts, references, wanted)
+
+
+if __name__ == "__main__":
+    main()
