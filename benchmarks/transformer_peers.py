@@ -236,8 +236,6 @@ class Row:
             if not np.isfinite(found[0]).all() or len(found[0]) != len(case.document.words):
                 raise ValueError("its weights are not finite, or not one per word")
         except Exception as error:  # a peer may fail in any way, and must not end the run
-            if isinstance(self.contestant, Ours):
-                raise
             lines = str(error).strip().splitlines() or [""]
             self.failure = f"{type(error).__name__}: {lines[0][:150]}"
             say(f"  {self.contestant.name} failed: {self.failure}")
@@ -336,11 +334,13 @@ def print_tables(rows: Sequence[Row]) -> None:
             if row.failure:
                 print(f"| {name} | – | – | – | – | – | – | did not run: {row.failure.replace('|', '/')} |")
                 continue
-            ratio = statistics.median(a / b for a, b in zip(row.seconds, beside(row, own).seconds, strict=True))
+            ours = beside(row, own)
+            ratios = [] if ours.failure else [a / b for a, b in zip(row.seconds, ours.seconds, strict=True)]
+            ratio = f"{statistics.median(ratios):.2f}" if ratios else "–"
             stated = f"{statistics.median(row.stated):.3f}" if row.stated else "–"
             remarks = [f"batches of {row.batch}"] * (row.contestant.batching is not None) + [row.contestant.remarks]
             print(
-                f"| {name} | {statistics.median(row.seconds):.2f} | {ratio:.2f} | {statistics.median(row.inputs):.0f} "
+                f"| {name} | {statistics.median(row.seconds):.2f} | {ratio} | {statistics.median(row.inputs):.0f} "
                 f"| {statistics.median(row.errors):.2g} | {stated} | {statistics.median(row.spearman):.3f} "
                 f"| {'; '.join(filter(None, remarks))} |"
             )

@@ -51,7 +51,7 @@ def lime(
             "intercept": fit.intercept,
             "r2": fit.r2,
             "surrogate_prediction": fit.intercept + float(fit.coefficients.sum()),
-            "model_prediction": float(game(np.ones((1, d), dtype=bool))[0]),
+            "model_prediction": float(outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]),
             "stable_top": _stable_top(fit, n_samples),
         },
     )

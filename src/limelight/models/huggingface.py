@@ -169,7 +169,7 @@ class HuggingFaceClassifier:
         for window in self._windows(document):
             inputs = self._single(window)
             embeddings = embed(self.model, inputs.ids[0])
-            gradient = directed_gradients(self.model, inputs, embeddings[None], direction[None])
+            _, gradient = directed_gradients(self.model, inputs, embeddings[None], lambda _: direction[None])
             # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
             scale = (window.share * window.shares)[:, None]
             gradients.append(_array64(gradient[0])[window.positions] * scale)
@@ -185,19 +185,12 @@ class HuggingFaceClassifier:
         step = max(1, _GRADIENT_TOKENS.get(self.device.type, 1024) // len(windows[0].ids))
         for start in range(0, len(points), step):
             x = points[start : start + step]
-            # The output is a function of the windows' mean, so its direction is taken there.
-            mean = sum(window.share * line.logits(x) for window, line in zip(windows, lines, strict=True))
-            along = direction(np.asarray(mean))
-            logits.append(mean)
-            slopes.append(
-                np.concatenate(
-                    [
-                        line.slopes(x, along)[:, window.positions] * (window.share * window.shares)
-                        for window, line in zip(windows, lines, strict=True)
-                    ],
-                    axis=1,
-                )
-            )
+            along = direction if len(windows) == 1 else _direction_of_mean(windows, lines, x, direction)
+            found = [line.slopes(x, along) for line in lines]
+            pairs = list(zip(windows, found, strict=True))
+            logits.append(np.sum([window.share * own for window, (own, _) in pairs], axis=0))
+            parts = [slope[:, window.positions] * (window.share * window.shares) for window, (_, slope) in pairs]
+            slopes.append(np.concatenate(parts, axis=1))
         words = np.concatenate([window.words for window in windows])
         return PathGradients(np.concatenate(logits), np.concatenate(slopes), words)
 
@@ -259,6 +252,15 @@ class HuggingFaceClassifier:
 
 
 _NEEDED = "load it with AutoModelForSequenceClassification, from a checkpoint that was fine-tuned for classification"
+
+
+def _direction_of_mean(
+    windows: Sequence[TokenWindow], lines: Sequence[EmbeddingLine], points: Floats, direction: Direction
+) -> Direction:
+    """The output is a function of the windows' mean: its direction is taken there, before any window's backward."""
+    mean = np.sum([window.share * line.logits(points) for window, line in zip(windows, lines, strict=True)], axis=0)
+    along = direction(mean)
+    return lambda _: along
 
 
 def _array64(tensor: Tensor) -> Floats:

@@ -1,8 +1,8 @@
 """Many variants of one text through a model, as fast as its forward pass.
 
 Token numbers are built from the matrix of kept features: no strings, no tokenizer. Variants that are the same input are
-computed once. Inputs of different lengths are sorted, so that a batch holds hardly any padding. What a batch needs in
-memory does not depend on how many there are.
+computed once. Inputs of different lengths are sorted, so that a batch holds hardly any padding, and none at all where
+enough of them have the same length. What a batch needs in memory does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ _GPU_TOKENS = 2**17
 _GPU_PROBE = 4096
 _GPU_SHARE = 0.4
 """The part of the free memory that a batch may take."""
+_ALONE = {"cpu": 512, "cuda": 24_000}
+"""So many tokens of inputs of one length are a batch of their own: without padding attention needs no mask, which costs
+more than the launch of one more batch from here on."""
 _ROWS_AT_ONCE = 8192
 
 
@@ -74,11 +77,16 @@ class Runner:
         """Logits (n, C) of n inputs of these lengths. The longest come first: memory that suffices once suffices."""
         n = len(lengths)
         order = np.argsort(-lengths, kind="stable")
+        descending = -lengths[order]
         found = torch.empty((n, self.classes), dtype=torch.float64, device=self.device)
         done = 0
         while done < n:
             longest = int(lengths[order[done]])
-            rows = order[done : done + max(1, self._tokens(longest, build, order) // max(longest, 1))]
+            room = max(1, self._tokens(longest, build, order) // max(longest, 1))
+            same = int(np.searchsorted(descending, -longest, side="right")) - done
+            if same * longest >= _ALONE.get(self.device.type, 0):
+                room = min(room, same)
+            rows = order[done : done + room]
             logits = self._attempt(rows, longest, build)
             if logits is None:
                 continue
@@ -191,66 +199,88 @@ def distinct_rows(kept: Coalitions) -> tuple[Coalitions, Integers]:
 
 
 class Variants:
-    """The inputs that one window becomes when features are removed."""
+    """The inputs that one window becomes when features are removed.
+
+    A masked word is one mask token, however many tokens it had: as if it had been replaced in the text.
+    """
 
     def __init__(
         self, window: TokenWindow, owner: Integers, removal: Removal, device: torch.device, mask: int, pad: int
     ) -> None:
-        self._window, self._removal, self._device, self._pad = window, removal, device, pad
+        self._removal, self._device, self._pad, self._mask = removal, device, pad, mask
         self.features, column = np.unique(owner[window.words], return_inverse=True)
-        self._owners = _owner_columns(window, column, len(self.features))
-        if removal != "mask" and (self._owners[0] < len(self.features)).all():
+        self._length, none = len(window.ids), len(self.features)
+        owners = _columns(self._length, window.positions, column, none)
+        if removal != "mask" and (owners[0] < none).all():
             raise CapabilityError(
                 f"this tokenizer adds no special tokens, so removal={removal!r} of all words would leave nothing to "
                 "read: use removal='mask'"
             )
+        _, first = np.unique(window.words, return_index=True)
+        heads = _columns(self._length, window.positions[first], column[first], none)
+        self._owners = [to_device(columns, device) for columns in owners]
+        self._heads = [to_device(columns, device) for columns in heads]
+        self._shortens = removal == "delete" or (removal == "mask" and len(first) < len(window.words))
         self._ids, self._types = to_device(window.ids, device), to_device(window.types, device)
-        self._typed, self._mask = bool(window.types.any()), mask
+        self._typed = bool(window.types.any())
 
     def inputs(self, kept: Coalitions) -> tuple[Integers, Build]:
         """Lengths, and batches, of the variants with these features kept (n, features of this window)."""
-        T = len(self._window.ids)
-        if self._removal != "delete":
-            return np.full(len(kept), T), lambda rows, longest: self._in_place(self._shown(kept[rows]))
-        blocks = [kept[i : i + _ROWS_AT_ONCE] for i in range(0, len(kept), _ROWS_AT_ONCE)]
-        lengths = np.concatenate([self._shown(block).sum(axis=1) for block in blocks])
-        return lengths, lambda rows, longest: self._shortened(self._shown(kept[rows]), lengths[rows], longest)
-
-    def _shown(self, kept: Coalitions) -> Coalitions:
-        """Which tokens are left (n, T): those of no feature, and those whose features are all kept."""
         always = np.ones((len(kept), 1), dtype=bool)
-        kept = np.concatenate([kept, always], axis=1)
+        table = to_device(np.concatenate([kept, always], axis=1), self._device)
+
+        def of(rows: Integers) -> Tensor:
+            return table[torch.from_numpy(rows).to(self._device)]
+
+        if not self._shortens:
+            return np.full(len(kept), self._length), lambda rows, longest: self._in_place(of(rows))
+        blocks = [self._left(block).sum(dim=1) for block in table.split(_ROWS_AT_ONCE)]  # type: ignore[no-untyped-call]
+        lengths = torch.cat(blocks).cpu().numpy() if blocks else np.zeros(0, dtype=np.int64)
+        return lengths, lambda rows, longest: self._shortened(of(rows), lengths[rows], longest)
+
+    def _shown(self, kept: Tensor) -> Tensor:
+        """Which tokens are as they were (n, T): those of no feature, and those whose features are all kept."""
         shown = kept[:, self._owners[0]]
         for others in self._owners[1:]:
             shown &= kept[:, others]
         return shown
 
-    def _in_place(self, shown: Coalitions) -> Inputs:
-        left = to_device(shown, self._device)
-        types = self._types.expand(left.shape) if self._typed else None
-        if self._removal == "attention":
-            hidden = None if shown.all() else left.long()
-            return Inputs(self._ids.expand(left.shape), types, hidden)
-        return Inputs(torch.where(left, self._ids, self._mask), types)
+    def _left(self, kept: Tensor) -> Tensor:
+        """Which tokens are there (n, T): those that are shown, and where words are masked the first of each."""
+        left = self._shown(kept)
+        if self._removal == "mask":
+            for first in self._heads:
+                left |= ~kept[:, first]
+        return left
 
-    def _shortened(self, shown: Coalitions, lengths: Integers, longest: int) -> Inputs:
+    def _in_place(self, kept: Tensor) -> Inputs:
+        shown = self._shown(kept)
+        types = self._types.expand(shown.shape) if self._typed else None
+        if self._removal == "attention":
+            return Inputs(self._ids.expand(shown.shape), types, shown.long())
+        return Inputs(torch.where(shown, self._ids, self._mask), types)
+
+    def _shortened(self, kept: Tensor, lengths: Integers, longest: int) -> Inputs:
         """What is left moves up; where texts of a batch differ in length, padding follows and is hidden."""
         # A stable sort brings the tokens that are left to the front, in their order.
-        source = to_device(shown, self._device).logical_not().byte().argsort(dim=1, stable=True)[:, :longest]
+        source = self._left(kept).logical_not().byte().argsort(dim=1, stable=True)[:, :longest]
+        ids = self._ids[source]
+        if self._removal == "mask":
+            ids = torch.where(self._shown(kept).gather(1, source), ids, self._mask)
         types = self._types[source] if self._typed else None
         if (lengths == longest).all():
-            return Inputs(self._ids[source], types)
-        left = torch.arange(longest, device=self._device) < to_device(lengths, self._device)[:, None]
-        return Inputs(torch.where(left, self._ids[source], self._pad), types, left.long())
+            return Inputs(ids, types)
+        left = torch.arange(longest, device=self._device) < torch.from_numpy(lengths).to(self._device)[:, None]
+        return Inputs(torch.where(left, ids, self._pad), types, left.long())
 
 
-def _owner_columns(window: TokenWindow, column: Integers, none: int) -> list[Integers]:
-    """For each token the columns of its features, as several arrays (T,); `none` where there is no (further) one.
+def _columns(length: int, positions: Integers, column: Integers, none: int) -> list[Integers]:
+    """For each token the columns that its positions are given, as several arrays (length,); `none` where none is left.
 
     A token seldom has more than one, so this is one array nearly always.
     """
-    per_token: list[list[int]] = [[] for _ in window.ids]
-    for position, feature in zip(window.positions, column, strict=True):
+    per_token: list[list[int]] = [[] for _ in range(length)]
+    for position, feature in zip(positions, column, strict=True):
         if feature not in per_token[position]:
             per_token[position].append(int(feature))
     depth = max(1, *map(len, per_token))

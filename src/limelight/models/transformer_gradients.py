@@ -17,6 +17,7 @@ from torch import Tensor
 
 from limelight.errors import CapabilityError
 from limelight.models.perturbation import Floats, Inputs
+from limelight.models.protocol import Direction
 
 
 @contextlib.contextmanager
@@ -58,17 +59,18 @@ def logits_of(model: Any, inputs: Inputs, embeddings: Tensor) -> Tensor:
     return logits
 
 
-def directed_gradients(model: Any, inputs: Inputs, embeddings: Tensor, direction: Floats) -> Tensor:
-    """The gradient (m, T, d_e) of Σ_c direction_c · logit_c, for each row of `direction` (m, C).
+def directed_gradients(model: Any, inputs: Inputs, embeddings: Tensor, direction: Direction) -> tuple[Floats, Tensor]:
+    """Logits (m, C), and the gradient (m, T, d_e) of Σ_c direction_c · logit_c, the direction (m, C) held fixed.
 
     Nothing is left on the parameters.
     """
     leaf = embeddings.detach().requires_grad_()
     with torch.enable_grad():
         logits = logits_of(model, inputs, leaf)
-        along = torch.from_numpy(np.ascontiguousarray(direction)).to(logits)
+        found = logits.detach().double().cpu().numpy()
+        along = torch.from_numpy(np.ascontiguousarray(direction(found))).to(logits)
         (gradient,) = torch.autograd.grad((along * logits).sum(), leaf)
-    return gradient
+    return found, gradient
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,10 @@ class EmbeddingLine:
         with torch.no_grad():
             return logits_of(self.model, self.inputs, self._at(points)).double().cpu().numpy()
 
-    def slopes(self, points: Floats, direction: Floats) -> Floats:
-        """The part of each token (m, T) in the derivative along the line."""
-        gradient = directed_gradients(self.model, self.inputs, self._at(points), direction)
-        return (gradient.double() * self.difference.double()).sum(dim=-1).cpu().numpy()
+    def slopes(self, points: Floats, direction: Direction) -> tuple[Floats, Floats]:
+        """Logits (m, C), and the part of each token (m, T) in the derivative along the line."""
+        logits, gradient = directed_gradients(self.model, self.inputs, self._at(points), direction)
+        return logits, (gradient.double() * self.difference.double()).sum(dim=-1).cpu().numpy()
 
     def _at(self, points: Floats) -> Tensor:
         back = torch.from_numpy(1.0 - points).to(self.embeddings)
