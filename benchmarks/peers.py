@@ -1,6 +1,6 @@
 """The packages that people explain transformers with today, each made to explain what we do as exactly as it can.
 
-The target is the logit of label 1, the features are the words of our reading, a word is removed by masking its tokens.
+The target is the logit of label 1, the features are the words of our reading, a removed word is one mask.
 Where a peer cannot do one of these, its `remarks` say so. Imports are inside the functions: a peer that is not
 installed is a row of the table that says so.
 """
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +72,16 @@ class Case:
     def logits(self, ids: Tensor) -> Tensor:
         return self.model.model(input_ids=ids).logits
 
+    def logits_of_words(self, ids: Tensor) -> Tensor:
+        """Where all tokens of a word are masked, one mask is left of it: as if it had been replaced in the text."""
+        _, first = np.unique(self.window.words, return_index=True)
+        begins = torch.ones_like(self.ids[0], dtype=torch.bool)
+        begins[self.window.positions] = False
+        begins[self.window.positions[first]] = True
+        left = begins | (ids != self.model.tokenizer.mask_token_id)
+        order = left.logical_not().byte().argsort(dim=1, stable=True)[:, : int(left.sum(dim=1).max())]
+        return self.model.model(input_ids=ids.gather(1, order), attention_mask=left.gather(1, order).long()).logits
+
     def per_word(self, per_token: Any) -> Floats:
         """The sum over the tokens of each word."""
         values = np.asarray(per_token, dtype=np.float64).reshape(-1)
@@ -125,54 +134,40 @@ def pipeline_logits(model: Any, batch: int | None) -> Callable[[Sequence[str]], 
     return logits
 
 
-def without_words(document: Any, kept: Sequence[bool], substitutes: Sequence[str]) -> str:
+def without_words(document: Any, kept: Sequence[bool], substitute: str) -> str:
     """The text with the words that are not kept replaced in their places."""
     pieces, end = [], 0
-    for word, stays, other in zip(document.words, kept, substitutes, strict=True):
-        pieces += [document.text[end : word.start], document.text[word.start : word.end] if stays else other]
+    for word, stays in zip(document.words, kept, strict=True):
+        pieces += [document.text[end : word.start], document.text[word.start : word.end] if stays else substitute]
         end = word.end
     return "".join([*pieces, document.text[end:]])
 
 
-def substitutes(document: Any, removal: str, mask: str) -> list[str]:
-    """What stands for each word when it is removed: a mask for each of its tokens, or a space."""
-    counts = np.bincount(document.windows[0].words, minlength=len(document.words))
-    return [mask * int(count) if removal == "mask" else " " for count in counts]
+def substitute(model: Any, removal: str) -> str:
+    """What stands for a word when it is removed."""
+    return model.tokenizer.mask_token if removal == "mask" else " "
 
 
 def official_lime(case: Case, batch: int, *, removal: str = "mask", plain: bool = False) -> Floats:
-    from lime import lime_text
+    from lime.lime_text import LimeTextExplainer
 
-    others = substitutes(case.document, removal, case.model.tokenizer.mask_token)
-
-    class Indexed(lime_text.IndexedString):
-        """Its own puts the same string in the place of each word, whatever the number of its tokens."""
-
-        def inverse_removing(self, words_to_remove: Sequence[int]) -> str:
-            pieces = list(self.as_list)
-            for j in words_to_remove:
-                pieces[self.positions[j]] = others[j]
-            return "".join(pieces)
-
-    def split(text: str) -> list[str]:
-        return [text[word.start : word.end] for word in case.document.words]
-
-    nothing = without_words(case.document, [False] * len(others), others)
-    if Indexed(case.text, split, bow=False).inverse_removing(range(len(others))) != nothing:
-        raise ValueError("official lime finds the words at other places than we do")
-    explainer = lime_text.LimeTextExplainer(
-        split_expression=split, bow=False, feature_selection="none", random_state=case.seed
+    d = len(case.document.words)
+    explainer = LimeTextExplainer(
+        split_expression=lambda text: [text[word.start : word.end] for word in case.document.words],
+        bow=False,
+        mask_string=substitute(case.model, removal),
+        feature_selection="none",
+        random_state=case.seed,
     )
-    with patch.object(lime_text, "IndexedString", Indexed):
-        found = explainer.explain_instance(
-            case.text,
-            pipeline_logits(case.model, None if plain else batch),
-            labels=(TARGET,),
-            num_features=len(others),
-            num_samples=case.samples,
-        )
+    found = explainer.explain_instance(
+        case.text,
+        pipeline_logits(case.model, None if plain else batch),
+        labels=(TARGET,),
+        num_features=d,
+        num_samples=case.samples,
+    )
     weights = dict(found.local_exp[TARGET])
-    return np.array([weights[j] for j in range(len(others))])
+    return np.array([weights[j] for j in range(d)])
 
 
 def shap_on_strings(case: Case, batch: int, *, algorithm: str) -> Floats:
@@ -214,7 +209,7 @@ def captum_words(case: Case, batch: int, *, algorithm: str) -> Floats:
 
     torch.manual_seed(case.seed)
     kernel = (SkLearnRidge(alpha=1.0), _kernel) if algorithm == "Lime" else ()
-    found = getattr(attr, algorithm)(case.logits, *kernel).attribute(
+    found = getattr(attr, algorithm)(case.logits_of_words, *kernel).attribute(
         case.ids,
         baselines=case.masked,
         target=TARGET,
@@ -239,7 +234,7 @@ def captum_lime_base(case: Case, batch: int) -> Floats:
     def variant(kept: Tensor, ids: Tensor, **_: Any) -> Tensor:
         return torch.where(kept[0][owners], ids, masked)
 
-    found = LimeBase(case.logits, SkLearnRidge(alpha=1.0), _kernel, draw, True, variant, None).attribute(
+    found = LimeBase(case.logits_of_words, SkLearnRidge(alpha=1.0), _kernel, draw, True, variant, None).attribute(
         case.ids, target=TARGET, n_samples=case.samples, perturbations_per_eval=batch
     )
     return found.double().numpy(force=True).reshape(-1)
@@ -283,15 +278,14 @@ def ferret(case: Case, batch: int, *, explainer: str) -> Floats:
 # ── all of them ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LIME, SHAPLEY, PATH = Reference("lime"), Reference("shapley"), Reference("integrated-gradients")
-_MASKS = "one mask per token put in (its own: one per word)"
 _TOKENS = "tokens, summed to words"
 _PROBABILITY = "explains the probability, and is compared with that"
 _TREE = "Owen values along a tree of the sentence, not Shapley values"
 _PIECES = "a subword beside a mask is read as another token"
 
 PEERS: tuple[Peer, ...] = (
-    Peer("official lime, pipeline batched", LIME, official_lime, f"logits; {_MASKS}", "pipeline"),
-    Peer("official lime, plain pipeline", LIME, partial(official_lime, plain=True), f"logits; {_MASKS}"),
+    Peer("official lime, pipeline batched", LIME, official_lime, "logits", "pipeline"),
+    Peer("official lime, plain pipeline", LIME, partial(official_lime, plain=True), "logits"),
     Peer(
         "official lime deleting, pipeline batched",
         replace(LIME, removal="delete"),
