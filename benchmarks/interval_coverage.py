@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_labelled
+from official import machine
+from transformer_lime import choose
 
 METHODS = {"lime": ("mask", "delete"), "shapley": ("mask",)}
 
@@ -30,27 +31,32 @@ def main() -> None:
     parser.add_argument("model", help="a folder with a Hugging Face sequence classifier")
     parser.add_argument("data", help="a file with a text and a label column, for instance IMDB's test set as Parquet")
     parser.add_argument("--documents", type=int, default=50)
+    parser.add_argument("--words", type=int, default=200, help="the longest text")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--samples", type=int, nargs="+", default=[1000, 5000])
     parser.add_argument("--reference", type=int, default=50_000)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     model = limelight.load(arguments.model, device=arguments.device, dtype=arguments.dtype, truncate=True)
-    texts = read_labelled(arguments.data).texts
-    chosen = np.random.default_rng(arguments.seed).choice(len(texts), size=arguments.documents, replace=False)
+    texts = choose(model, arguments.data, arguments.documents, arguments.words, arguments.seed)
+    pairs = [(method, removal) for method in arguments.methods for removal in METHODS[method]]
     counts: dict[tuple[str, str, int], list[np.ndarray]] = {}
-    for done, i in enumerate(chosen):
-        for method, removals in METHODS.items():
-            for removal in removals:
-                asked: dict[str, Any] = {"target": model.labels[1], "removal": removal}
-                truth = limelight.explain(model, texts[i], method, n_samples=arguments.reference, seed=10**6, **asked)
-                for n in arguments.samples:
-                    run = limelight.explain(model, texts[i], method, n_samples=n, seed=int(i), **asked)
-                    counts.setdefault((method, removal, n), []).append(inside(run, truth))
-        print(f"{done + 1} of {len(chosen)} reviews", file=sys.stderr, flush=True)
+    for i, text in enumerate(texts):
+        for method, removal in pairs:
+            asked: dict[str, Any] = {"target": model.labels[1], "removal": removal}
+            truth = limelight.explain(model, text, method, n_samples=arguments.reference, seed=10**6, **asked)
+            for n in arguments.samples:
+                run = limelight.explain(model, text, method, n_samples=n, seed=i, **asked)
+                counts.setdefault((method, removal, n), []).append(inside(run, truth))
+        so_far = {" ".join(map(str, key)): f"{np.concatenate(found).mean():.3f}" for key, found in counts.items()}
+        print(f"{i + 1} of {len(texts)} reviews: {so_far}", file=sys.stderr, flush=True)
     device = torch.cuda.get_device_name() if model.device.type == "cuda" else "CPU"
-    print(f"{len(chosen)} reviews, reference {arguments.reference:,} samples, {model.dtype} on {device}\n")
+    print(f"{machine()}; {len(texts)} reviews, reference {arguments.reference:,} samples, {model.dtype} on {device}\n")
     print(
         "| method | removal | samples | words | inside their 95 % interval | worst review |\n|---|---|---|---|---|---|"
     )

@@ -224,6 +224,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--removals", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     logging.set_verbosity_error()
@@ -245,7 +246,7 @@ def main() -> None:
     print(f"{machine()}, {device}, torch {torch.__version__}; {model}")
     print(f"{len(texts)} reviews of {words:.0f} words on average, {arguments.samples} samples\n")
     print("| removal | | seconds per text | times limelight |\n|---|---|---|---|")
-    for removal in MODES:
+    for removal in arguments.removals:
         compare(model, texts, removal, arguments, sides)
 
 

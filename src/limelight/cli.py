@@ -127,6 +127,10 @@ def explain(
     device: Annotated[
         str | None, typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False)
     ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"] | None,
+        typer.Option(help="For Hugging Face models: the precision to compute in.", show_default=False),
+    ] = None,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long for the model.")] = False,
     window: Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.")] = False,
     target: Annotated[str | None, typer.Option(help="The label to explain. Default: the predicted one.")] = None,
@@ -160,7 +164,7 @@ def explain(
     given = _read_text(text, file)
     from limelight.show.deliver import deliver, explained_lines
 
-    loading = {"device": device, "truncate": truncate or None, "window": window or None}
+    loading = {"device": device, "dtype": dtype, "truncate": truncate or None, "window": window or None}
     options = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
     common = {"target": target, "features": features, "removal": removal, "output": output, "seed": seed}
     explained = _explainer(model, _given(loading), method, {**common, **_given(options)})

@@ -17,8 +17,8 @@ from limelight.document import read_words
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
 from limelight.methods.registry import find, methods
 from limelight.models.huggingface import HuggingFaceClassifier
-from limelight.models.perturbation import Inputs, Runner, distinct_rows
-from limelight.models.subwords import owners_of_tokens
+from limelight.models.perturbation import Inputs, Runner, distinct_rows, ragged_inputs
+from limelight.models.subwords import TokenWindow, owners_of_tokens
 from reference.small_transformers import FAMILIES, TEXTS, small_transformer, tokenizer
 
 TEXT = 'It\'s "great", but the film is far too long.<br />The film!'
@@ -226,6 +226,34 @@ def test_deletion_shortens_the_input(bert: HuggingFaceClassifier) -> None:
     shapes = counted(limited)
     limited.perturb(limited.read(TEXT), features, "delete")(kept)
     assert sum(rows * width for rows, width in shapes) < 0.75 * len(kept) * full
+
+
+def test_any_number_of_variants_is_computed_block_by_block(
+    bert: HuggingFaceClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = bert.read(TEXT)
+    features = document.features("words")
+    kept = np.random.default_rng(2).random((50, len(features))) < 0.5
+    game = bert.perturb(document, features, "mask")
+    at_once = game(kept)
+    shapes = counted(bert)
+    monkeypatch.setattr("limelight.models.perturbation._ROWS_AT_ONCE", 7)
+    np.testing.assert_allclose(game(kept), at_once, atol=FLOAT32)
+    assert max(rows for rows, _ in shapes) <= 7
+
+
+def test_inputs_of_one_length_need_no_padding() -> None:
+    hidden: list[bool] = []
+
+    def forward(inputs: Inputs) -> torch.Tensor:
+        hidden.append(inputs.attention is not None)
+        return inputs.ids[:, :2].float()
+
+    lengths = np.repeat([9, 60, 40], [2, 30, 30])
+    windows = [TokenWindow(*(np.full(n, n),) * 2, *(np.zeros(0, dtype=np.int64),) * 3) for n in lengths]
+    found = Runner(forward, torch.device("cpu"), 2).run(*ragged_inputs(windows, 0, torch.device("cpu")))
+    assert found[:, 0].tolist() == lengths.tolist()
+    assert not any(hidden)
 
 
 def test_distinct_rows_put_back_together() -> None:

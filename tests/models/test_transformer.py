@@ -53,10 +53,13 @@ def test_logits_and_attention_equal_loops(residual: bool, layer_norm: bool, mlp:
     document = model.read("the film was not very good")
     loops, attention = forward_by_loops(model, states_of(model, model.encode_document(document).tolist()))
     np.testing.assert_allclose(model.predict_logits([document.text])[0], loops, rtol=0, atol=FLOAT64)
-    ours = model.layer_attentions(document)
+    (layers,) = model.attention_layers(document)
+    ours = layers.weights
     assert ours.shape == (3, 2, 16, 16)
     np.testing.assert_allclose(ours, attention, rtol=0, atol=FLOAT64)
-    np.testing.assert_array_equal(model.attentions(document).weights, ours[0, :, 0, 1:7])
+    np.testing.assert_array_equal(model.attentions(document).weights, ours[-1, :, 0, 1:7])
+    first = limelight.explain(model, document.text, "alpha-avg", features="occurrences", layer=0)
+    np.testing.assert_allclose(first.weights, ours[0, :, 0, 1:7].mean(axis=0), rtol=1e-12)
     assert np.ptp(ours[0], axis=-1).max() > 0.2  # far from uniform
 
 
@@ -182,7 +185,7 @@ def test_every_applicable_method_keeps_the_contract(id: str, check: str) -> None
 
 def test_exact_methods_are_refused_and_the_others_named() -> None:
     refused = {info.id for info in methods()} - set(APPLICABLE)
-    assert {"alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"} <= set(APPLICABLE)
+    assert {"alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "rollout"} <= set(APPLICABLE)
     assert {"lime-limit", "lime-theorem"} <= refused
     for id in sorted(refused):
         with pytest.raises(CapabilityError, match="TransformerClassifier does not offer; here you can use alpha-avg,"):

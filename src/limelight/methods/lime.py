@@ -80,12 +80,15 @@ def sample_coalitions(d: int, n: int, rng: np.random.Generator, original_first: 
     once is far cheaper than drawing each subset by itself.
     """
     sizes = rng.integers(1, d + 1, size=n)
-    keys = rng.integers(0, 2**32, size=(n, d), dtype=np.uint32)
-    # The column number in the lowest bits makes the keys of a row distinct, so that exactly s are removed.
-    keys &= np.uint32(2**32 - (1 << max(d - 1, 1).bit_length()))
-    keys |= np.arange(d, dtype=np.uint32)
-    last_removed = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
-    kept = keys > last_removed
+    kept = np.empty((n, d), dtype=bool)
+    for rows in _blocks(n):
+        s = sizes[rows, None]
+        keys = rng.integers(0, 2**32, size=(len(s), d), dtype=np.uint32)
+        # The column number in the lowest bits makes the keys of a row distinct, so that exactly s are removed.
+        keys &= np.uint32(2**32 - (1 << max(d - 1, 1).bit_length()))
+        keys |= np.arange(d, dtype=np.uint32)
+        last_removed = np.take_along_axis(np.sort(keys, axis=1), s - 1, axis=1)
+        np.greater(keys, last_removed, out=kept[rows])
     if original_first:
         kept[0] = True
     return kept

@@ -38,7 +38,9 @@ _GPU_SHARE = 0.4
 _ALONE = {"cpu": 512, "cuda": 24_000}
 """So many tokens of inputs of one length are a batch of their own: without padding attention needs no mask, which costs
 more than the launch of one more batch from here on."""
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 2**16
+"""Variants that are on the device at once, and among which the same one is computed once."""
+_COUNTED_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,12 @@ class TokenGame:
         if kept.ndim != 2 or kept.shape[1] != self._d:
             raise ParameterError(f"coalitions have shape {kept.shape}: this text has {self._d} features")
         logits = np.zeros((len(kept), self._runner.classes))
-        for variants, share in zip(self._variants, self._shares, strict=True):
-            distinct, which = distinct_rows(kept[:, variants.features])
-            lengths, build = variants.inputs(distinct)
-            logits += share * self._runner.run(lengths, build)[which]
+        for start in range(0, len(kept), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            for variants, share in zip(self._variants, self._shares, strict=True):
+                distinct, which = distinct_rows(kept[rows, variants.features])
+                lengths, build = variants.inputs(distinct)
+                logits[rows] += share * self._runner.run(lengths, build)[which]
         return logits
 
 
@@ -234,8 +238,8 @@ class Variants:
 
         if not self._shortens:
             return np.full(len(kept), self._length), lambda rows, longest: self._in_place(of(rows))
-        blocks = [self._left(block).sum(dim=1) for block in table.split(_ROWS_AT_ONCE)]  # type: ignore[no-untyped-call]
-        lengths = torch.cat(blocks).cpu().numpy() if blocks else np.zeros(0, dtype=np.int64)
+        blocks = [self._left(block).sum(dim=1) for block in torch.split(table, _COUNTED_AT_ONCE)]
+        lengths = torch.cat(blocks).cpu().numpy()
         return lengths, lambda rows, longest: self._shortened(of(rows), lengths[rows], longest)
 
     def _shown(self, kept: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from limelight.document import Document, Features, owners_of_words
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.models.protocol import Attentions, Game, Gradients, Removal
+from limelight.models.protocol import AttentionLayers, Attentions, Game, Gradients, Removal
 from limelight.models.vocabulary import Vocabulary
 from limelight.models.word_classifier import WordClassifier, check_sizes
 from limelight.theory.ratio_game import Coalitions
@@ -222,22 +222,20 @@ class TransformerClassifier(WordClassifier):
         return (slice(start, start + size) for start in range(0, n, size))
 
     @torch.no_grad()
-    def layer_attentions(self, document: Document) -> Floats:
-        """α of every layer and head, for every query: (layers, K, T_max, T_max); row s is what position s pays."""
+    def attention_layers(self, document: Document) -> Sequence[AttentionLayers]:
+        """α of every layer and head, between all positions."""
         x = self._states(self.W_e, self.encode_document(document)[None])
         found = []
         for layer in self._stack:
             found.append(layer.attention(x)[0].double().cpu().numpy())
             x = layer(x)
-        return np.stack(found)
-
-    @torch.no_grad()
-    def attentions(self, document: Document) -> Attentions:
-        """α of the first layer from [CLS] to the words of a document, as in Figure 6."""
-        x = self._states(self.W_e, self.encode_document(document)[None])
         words = np.arange(len(document.words))
-        alpha = self._stack[0].attention(x)[0, :, 0, 1 : 1 + len(words)]
-        return Attentions(alpha.double().cpu().numpy(), words)
+        return [AttentionLayers(np.stack(found), 0, words + 1, words, np.ones(len(words)))]
+
+    def attentions(self, document: Document) -> Attentions:
+        """α of the last layer from [CLS] to the words of a document."""
+        (layers,) = self.attention_layers(document)
+        return Attentions(layers.weights[-1, :, layers.reader, layers.positions].T, layers.words)
 
     def gradients(self, document: Document, direction: Floats) -> Gradients:
         """By autograd, with respect to the vectors e_t that the first layer reads, in the precision of the weights."""

@@ -20,7 +20,17 @@ def watched(model: Any, console: Console) -> Iterator[None]:
     former = model.progress
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("reading", total=None)
-        model.progress = lambda done, total: bar.update(task, completed=done, total=total)
+        # A model counts what it is given at once; a method may come back with more, and the bar never goes back.
+        earlier, last, last_total = 0, 0, 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal earlier, last, last_total
+            if done <= last:
+                earlier += last_total
+            last, last_total = done, total
+            bar.update(task, completed=earlier + done, total=earlier + total)
+
+        model.progress = tell
         try:
             yield
         finally:
