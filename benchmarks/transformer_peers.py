@@ -11,8 +11,8 @@ slow on a CPU: `--save-texts texts.jsonl` writes the chosen texts and stops, and
     python benchmarks/transformer_peers.py minilm-imdb texts.jsonl --only-reference --device cuda --cache references.npz
 
 fills the cache on another machine, where no peer need be installed. The first command, with texts.jsonl in the place of
-the data, then uses it. References are sampled in `--reference-dtype`: what half precision changes (half_precision.py) is
-far below what 200,000 samples leave, which is printed in the end. A peer that is missing or fails becomes a row that
+the data, then uses it. References are sampled in `--reference-dtype`: what half precision changes (half_precision.py)
+is far below what 200,000 samples leave, which is printed in the end. A peer that is missing or fails becomes a row that
 says why.
 """
 
