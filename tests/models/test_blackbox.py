@@ -147,7 +147,10 @@ def test_bad_arguments_are_refused(model: BlackBoxClassifier) -> None:
         ({"labels": ("a",)}, "at least two labels"),
         ({"labels": ("a", "a")}, "all different"),
         ({"labels": ("a", "b"), "batch_texts": 0}, "batch_texts"),
-        ({"labels": ("a", "b"), "truncate": True}, "truncate apply to a Hugging Face model"),
+        (
+            {"labels": ("a", "b"), "truncate": True},
+            "only a Hugging Face model and its tokenizer can take truncate: leave that out",
+        ),
     ):
         with pytest.raises(ParameterError, match=message):
             limelight.wrap(probabilities, **given)

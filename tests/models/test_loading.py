@@ -59,7 +59,7 @@ def test_a_folder_of_ours_and_none_are_ours(tmp_path: Path) -> None:
     config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "bert"}))
     assert isinstance(limelight.load(tmp_path / "ours"), AttentionClassifier)  # its kind decides
     for option in ({"dtype": "float16"}, {"window": True}, {"max_length": 9}, {"labels": ("a", "b")}):
-        with pytest.raises(ParameterError, match=f"{next(iter(option))} apply to Hugging Face models"):
+        with pytest.raises(ParameterError, match=f"only Hugging Face models take {next(iter(option))}: leave that out"):
             limelight.load(tmp_path / "ours", **option)  # type: ignore[arg-type]
 
 
@@ -162,5 +162,5 @@ def test_a_model_without_its_tokenizer_is_told_so() -> None:
     model: Any = small_transformer("bert")[0]
     with pytest.raises(ParameterError, match=r"reads no texts: give its tokenizer too, wrap\(model, tokenizer\)"):
         limelight.wrap(model)
-    with pytest.raises(ParameterError, match="mask apply to a function"):
+    with pytest.raises(ParameterError, match="only a function can take mask: leave that out"):
         limelight.wrap(*small_transformer("bert"), mask="x")

@@ -53,7 +53,9 @@ def load(
             "batch_tokens": batch_tokens is not None,
         }
         if given := [option for option, is_given in options.items() if is_given]:
-            raise ParameterError(f"{', '.join(given)} apply to Hugging Face models: leave them out for limelight's own")
+            raise ParameterError(
+                f"only Hugging Face models take {', '.join(given)}: leave that out for limelight's own"
+            )
         return checkpoint.load(name)  # it cuts long texts whatever `truncate` says, and says so
     from limelight.models.hub import read_pretrained
     from limelight.models.training import find_device
@@ -128,7 +130,7 @@ def _huggingface(model: Any, tokenizer: Any, *, truncate: bool, window: bool, **
 
 def _refuse(options: dict[str, bool], owner: str) -> None:
     if given := [option for option, is_given in options.items() if is_given]:
-        raise ParameterError(f"{', '.join(given)} apply to {owner}: leave them out")
+        raise ParameterError(f"only {owner} can take {', '.join(given)}: leave that out")
 
 
 def _function(model: Any, labels: Sequence[str] | None) -> tuple[Callable[[list[str]], Any], Sequence[str] | None]:

@@ -154,7 +154,8 @@ def find_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).split("\n")[0]
-        raise ParameterError(f"no device {name!r} here ({reason}): use 'auto', 'cpu' or 'cuda'") from error
+        there = "'cpu' or 'cuda'" if torch.cuda.is_available() else "'cpu'"
+        raise ParameterError(f"no device {name!r} here ({reason}): use {there}, or 'auto'") from error
     return device
 
 
