@@ -65,10 +65,12 @@ def _stderr(squares: Floats, pairs: int) -> Floats:
     """From the sums of squared deviations of each word over the pairs, so that ±1.96 of it covers 95 %.
 
     Few pairs know their own spread badly: most may miss the one order in which a word matters. Each word's variance
-    therefore counts the mean variance over all words as one observation more, and is widened by Student's factor.
+    therefore counts the typical deviation of all words as one observation more, and is widened by Student's factor.
+    Typical is the mean of standard deviations: the mean of variances belongs to a few strong words and makes the
+    intervals of all others too wide (98 % covered with four pairs), the median too narrow where one word rules (91 %).
     """
-    variance = squares / (pairs - 1)
-    variance = (squares + variance.mean()) / pairs
+    typical = np.sqrt(squares / (pairs - 1)).mean() ** 2
+    variance = (squares + typical) / pairs
     return np.sqrt(variance / pairs) * student_factor(pairs)
 
 
