@@ -5,7 +5,6 @@ python benchmarks/half_precision.py MODEL imdb/test.parquet [--device cuda]
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 import limelight
 from official import machine
-from transformer_lime import TARGET, choose
+from transformer import TARGET, arguments_of, device_name, model_and_texts
 
 METHODS = ("lime", "shapley", "integrated-gradients", "g-l2", "gxi", "alpha-avg", "rollout")
 
@@ -27,27 +26,20 @@ def explained(model: Any, text: str, method: str, n_samples: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with a Hugging Face sequence classifier")
-    parser.add_argument("data", help="a file with a text and a label column, for instance IMDB's test set as Parquet")
-    parser.add_argument("--documents", type=int, default=5)
-    parser.add_argument("--words", type=int, default=60, help="the longest text")
-    parser.add_argument("--samples", type=int, default=500)
-    parser.add_argument("--device", default="cpu")
-    arguments = parser.parse_args()
-    models = {
-        dtype: limelight.load(arguments.model, device=arguments.device, dtype=dtype)
-        for dtype in ("float32", "float16", "bfloat16")
+    arguments = arguments_of(__doc__, documents=5, words=60, samples=500).parse_args()
+    exact_model, texts = model_and_texts(arguments)
+    halves = {
+        dtype: limelight.load(arguments.model, device=arguments.device, dtype=dtype, truncate=True)
+        for dtype in ("float16", "bfloat16")
     }
-    texts = choose(models["float32"], arguments.data, arguments.documents, arguments.words, 0)
-    print(f"{machine()}, {arguments.device}; {len(texts)} reviews; |difference| / |weights in float32|, mean\n")
+    print(f"{machine()}, {device_name(exact_model)}; {len(texts)} reviews; |difference| / |weights in float32|, mean\n")
     print("| method | float16 | bfloat16 |\n|---|---|---|")
     for method in METHODS:
-        changes: dict[str, list[float]] = {"float16": [], "bfloat16": []}
+        changes: dict[str, list[float]] = {dtype: [] for dtype in halves}
         for text in texts:
-            exact = explained(models["float32"], text, method, arguments.samples)
+            exact = explained(exact_model, text, method, arguments.samples)
             for dtype, found in changes.items():
-                other = explained(models[dtype], text, method, arguments.samples)
+                other = explained(halves[dtype], text, method, arguments.samples)
                 found.append(float(np.linalg.norm(other - exact) / np.linalg.norm(exact)))
         print(f"| {method} | {' | '.join(f'{statistics.mean(found):.1e}' for found in changes.values())} |")
         sys.stdout.flush()

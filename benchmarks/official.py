@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
-from lime.lime_text import LimeTextExplainer
 
 from limelight.data import read_labelled
 from limelight.document import word_forms
@@ -26,20 +26,42 @@ def sample_documents(model: Any, path: str, n: int, seed: int) -> list[str]:
     return [" ".join(word.form for word in model.read(texts[i]).words) for i in chosen]
 
 
+def lime_weights(
+    text: str,
+    logits: Callable[[Sequence[str]], np.ndarray],
+    words: Callable[[str], list[str]],
+    *,
+    bow: bool,
+    mask: str | None,
+    seed: int,
+    n_samples: int,
+) -> np.ndarray:
+    """Official weights of label 1 for all the words that `words` finds in a text, in their order."""
+    from lime.lime_text import LimeTextExplainer
+
+    explainer = LimeTextExplainer(split_expression=words, bow=bow, mask_string=mask, random_state=seed)
+    found = explainer.explain_instance(text, logits, labels=(1,), num_features=10**6, num_samples=n_samples)
+    weights = dict(found.local_exp[1])
+    return np.array([weights[j] for j in range(len(weights))])
+
+
 def official_lime(model: Any, text: str, removal: str, seed: int, n_samples: int = 5000) -> np.ndarray:
-    """Official weights for label 1, all features, in the order of ours: occurrences when masking, words when deleting.
+    """On one of our models, with features as ours: occurrences when masking, words when deleting.
 
     It calls our `predict_logits` and splits by our word rule, so that both sides explain the same features.
     """
-    explainer = LimeTextExplainer(
-        class_names=model.labels,
-        split_expression=word_forms,
-        bow=removal == "delete",
-        mask_string=None if removal == "delete" else "[UNK]",
-        random_state=seed,
-    )
-    explained = explainer.explain_instance(
-        text, model.predict_logits, labels=(1,), num_features=10**6, num_samples=n_samples
-    )
-    weights = dict(explained.local_exp[1])
-    return np.array([weights[j] for j in range(len(weights))])
+    bow = removal == "delete"
+    mask = None if bow else "[UNK]"
+    return lime_weights(text, model.predict_logits, word_forms, bow=bow, mask=mask, seed=seed, n_samples=n_samples)
+
+
+def lime_on_transformer(
+    model: Any, text: str, logits: Callable[[Sequence[str]], np.ndarray], *, bow: bool, mask: str, seed: int,
+    n_samples: int,
+) -> np.ndarray:  # fmt: skip
+    """On a Hugging Face model, asked through `logits`, with the words of our reading."""
+
+    def words(raw: str) -> list[str]:
+        return [raw[word.start : word.end] for word in model.read(raw).words]
+
+    return lime_weights(text, logits, words, bow=bow, mask=mask, seed=seed, n_samples=n_samples)

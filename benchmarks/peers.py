@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from limelight.methods.lime import kernel_weights, sample_coalitions
+from official import lime_on_transformer
+from transformer import TARGET
 
 Floats = npt.NDArray[np.float64]
-TARGET = 1
-"""The label whose logit is explained."""
 
 
 @dataclass(frozen=True)
@@ -149,25 +149,16 @@ def substitute(model: Any, removal: str) -> str:
 
 
 def official_lime(case: Case, batch: int, *, removal: str = "mask", plain: bool = False) -> Floats:
-    from lime.lime_text import LimeTextExplainer
-
-    d = len(case.document.words)
-    explainer = LimeTextExplainer(
-        split_expression=lambda text: [text[word.start : word.end] for word in case.document.words],
-        bow=False,
-        mask_string=substitute(case.model, removal),
-        feature_selection="none",
-        random_state=case.seed,
-    )
-    found = explainer.explain_instance(
+    logits = pipeline_logits(case.model, None if plain else batch)
+    return lime_on_transformer(
+        case.model,
         case.text,
-        pipeline_logits(case.model, None if plain else batch),
-        labels=(TARGET,),
-        num_features=d,
-        num_samples=case.samples,
+        logits,
+        bow=False,
+        mask=substitute(case.model, removal),
+        seed=case.seed,
+        n_samples=case.samples,
     )
-    weights = dict(found.local_exp[TARGET])
-    return np.array([weights[j] for j in range(d)])
 
 
 def shap_on_strings(case: Case, batch: int, *, algorithm: str) -> Floats:

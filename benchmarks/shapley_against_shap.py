@@ -8,17 +8,14 @@ standard errors are right, the distance of ours to shap's mean is as large as th
 
 from __future__ import annotations
 
-import argparse
-import sys
 from typing import Any
 
 import numpy as np
 import shap
-import torch
 
 import limelight
 from official import machine
-from transformer_lime import TARGET, choose
+from transformer import TARGET, arguments_of, model_and_texts, say
 
 
 def shap_values(model: Any, text: str, n_samples: int, seed: int) -> np.ndarray:
@@ -33,20 +30,12 @@ def shap_values(model: Any, text: str, n_samples: int, seed: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with a Hugging Face sequence classifier")
-    parser.add_argument("data", help="a file with a text and a label column, for instance IMDB's test set as Parquet")
-    parser.add_argument("--documents", type=int, default=5)
-    parser.add_argument("--words", type=int, default=60, help="the longest text")
-    parser.add_argument("--samples", type=int, default=1000)
+    parser = arguments_of(__doc__, documents=5, words=60, samples=1000)
     parser.add_argument("--runs", type=int, default=5, help="of shap, on each text")
-    parser.add_argument("--threads", type=int, default=None)
     arguments = parser.parse_args()
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    model = limelight.load(arguments.model, device="cpu")
+    model, texts = model_and_texts(arguments)
     z, words, distances = [], 0, []
-    for text in choose(model, arguments.data, arguments.documents, arguments.words, 0):
+    for text in texts:
         ours = limelight.explain(
             model, text, "shapley", target=model.labels[TARGET], n_samples=arguments.samples * arguments.runs
         )
@@ -55,7 +44,7 @@ def main() -> None:
         z.append((ours.weights - runs.mean(axis=0)) / np.sqrt(ours.stderr**2 + noise))
         distances.append(np.linalg.norm(ours.weights - runs.mean(axis=0)) / np.linalg.norm(ours.weights))
         words += len(ours)
-        print(f"{len(z)} of {arguments.documents} texts", file=sys.stderr, flush=True)
+        say(f"{len(z)} of {len(texts)} texts")
     everything = np.concatenate(z)
     print(
         f"{machine()}; {len(z)} reviews, {words} words, {arguments.samples * arguments.runs:,} samples each side: "

@@ -20,22 +20,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import pipeline
 from transformers.utils import logging
 
 import limelight
-from limelight.data import read_labelled
-from official import LimeTextExplainer, machine
+from official import lime_on_transformer, machine
+from peers import pipeline_logits
+from transformer import TARGET, arguments_of, device_name, model_and_texts, say
 
 MODES = {"mask": "occurrences", "delete": "words"}
-TARGET = 1
 PIPELINE_SIZES = {"cpu": (8, 32, 128), "cuda": (64, 256, 1024)}
 FUNCTION_SIZES = {"cpu": (8, 32, 128), "cuda": (256, 1024, 5000)}
 Logits = Callable[[Sequence[str]], np.ndarray]
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 # ── ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -77,25 +72,6 @@ def timed(model: Any, work: Callable[[], Any]) -> tuple[float, Any]:
 # ── official lime ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pipeline_logits(model: Any, batch_size: int | None) -> Logits:
-    """`batch_size` None: as most people call it, one text after the other."""
-    options = {} if batch_size is None else {"batch_size": batch_size}
-    classify = pipeline(
-        "text-classification", model=model.model, tokenizer=model.tokenizer, device=model.device, top_k=None,
-        function_to_apply="none", **options,
-    )  # fmt: skip
-    number = model.model.config.label2id
-
-    def logits(texts: Sequence[str]) -> np.ndarray:
-        found = np.empty((len(texts), len(number)))
-        for row, scores in zip(found, classify(list(texts), truncation=True), strict=True):
-            for score in scores:
-                row[number[score["label"]]] = score["score"]
-        return found
-
-    return logits
-
-
 def function_logits(model: Any, batch_size: int) -> Logits:
     """Tokenises and computes batch by batch: what a careful user writes by hand."""
 
@@ -112,15 +88,8 @@ def function_logits(model: Any, batch_size: int) -> Logits:
 
 
 def official_lime(model: Any, text: str, logits: Logits, removal: str, seed: int, n_samples: int) -> np.ndarray:
-    explainer = LimeTextExplainer(
-        split_expression=lambda raw: [raw[word.start : word.end] for word in model.read(raw).words],
-        bow=removal == "delete",
-        mask_string=model.tokenizer.mask_token,
-        random_state=seed,
-    )
-    found = explainer.explain_instance(text, logits, labels=(TARGET,), num_features=10**6, num_samples=n_samples)
-    weights = dict(found.local_exp[TARGET])
-    return np.array([weights[j] for j in range(len(weights))])
+    mask = model.tokenizer.mask_token
+    return lime_on_transformer(model, text, logits, bow=removal == "delete", mask=mask, seed=seed, n_samples=n_samples)
 
 
 def fastest(make: Callable[[Any, int], Logits], model: Any, sizes: Sequence[int], texts: Sequence[str]) -> int:
@@ -136,19 +105,6 @@ def fastest(make: Callable[[Any, int], Logits], model: Any, sizes: Sequence[int]
 
 
 # ── the comparison ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def choose(model: Any, path: str, n: int, most_words: int, seed: int) -> list[str]:
-    """n reviews of up to so many words, in lower case: official `lime` tells "The" from "the", an uncased model not."""
-    texts = read_labelled(path).texts
-    chosen = []
-    for i in np.random.default_rng(seed).permutation(len(texts)):
-        text = texts[i].lower()
-        if len(text.split()) <= 2 * most_words and len(model.read(text).words) <= most_words:
-            chosen.append(text)
-        if len(chosen) == n:
-            break
-    return chosen
 
 
 def masked_texts(model: Any, text: str, n: int) -> list[str]:
@@ -212,26 +168,14 @@ def compare(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with a Hugging Face sequence classifier")
-    parser.add_argument("data", help="a file with a text and a label column, for instance IMDB's test set as Parquet")
-    parser.add_argument("--documents", type=int, default=10)
-    parser.add_argument("--words", type=int, default=200, help="the longest text")
-    parser.add_argument("--samples", type=int, default=1000)
+    parser = arguments_of(__doc__, documents=10, words=200, samples=1000)
     parser.add_argument("--runs", type=int, default=2, help="runs of each side per text, for the distances")
     parser.add_argument("--repeats", type=int, default=1, help="timings of ours and of the floor: the median counts")
     parser.add_argument("--plain-documents", type=int, default=2, help="texts for the plain pipeline, the slowest")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--removals", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     logging.set_verbosity_error()
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    model = limelight.load(arguments.model, device=arguments.device, dtype=arguments.dtype, truncate=True)
-    texts = choose(model, arguments.data, arguments.documents, arguments.words, arguments.seed)
+    model, texts = model_and_texts(arguments)
     asked = masked_texts(model, max(texts, key=len), min(arguments.samples, 1000))
     kind = model.device.type
     pipeline_size = fastest(pipeline_logits, model, PIPELINE_SIZES[kind], asked)
@@ -241,9 +185,8 @@ def main() -> None:
         f"pipeline in batches of {pipeline_size}": pipeline_logits(model, pipeline_size),
         "batched function": function_logits(model, function_size),
     }
-    device = torch.cuda.get_device_name() if kind == "cuda" else f"{torch.get_num_threads()} threads"
     words = statistics.mean(len(model.read(text).words) for text in texts)
-    print(f"{machine()}, {device}, torch {torch.__version__}; {model}")
+    print(f"{machine()}, {device_name(model)}, torch {torch.__version__}; {model}")
     print(f"{len(texts)} reviews of {words:.0f} words on average, {arguments.samples} samples\n")
     print("| removal | | seconds per text | times limelight |\n|---|---|---|---|")
     for removal in arguments.removals:

@@ -24,7 +24,6 @@ import hashlib
 import importlib.metadata
 import json
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -39,7 +38,9 @@ import torch
 import limelight
 from limelight.data import read_labelled
 from limelight.errors import InputError
-from peers import LIME, PATH, PEERS, SHAPLEY, TARGET, Case, Floats, Peer, Reference, substitute, without_words
+from official import machine
+from peers import LIME, PATH, PEERS, SHAPLEY, Case, Floats, Peer, Reference, substitute, without_words
+from transformer import TARGET, arguments_of, device_name, say
 
 FAMILIES = {"lime": "LIME", "shapley": "Shapley values", "integrated-gradients": "Integrated gradients"}
 PACKAGES = ("limelight", "torch", "transformers", "lime", "captum", "shap", "ferret-xai", "transformers-interpret")
@@ -93,10 +94,6 @@ def ask(model: Any, text: str, reference: Reference, **options: Any) -> limeligh
         output=reference.output,
         **options,
     )
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 # ── texts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -373,25 +370,17 @@ def print_noise(texts: Sequence[str], references: References, wanted: Sequence[R
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with a Hugging Face classifier")
-    parser.add_argument("data", help="a file of labelled texts; JSON lines need a text only")
-    parser.add_argument("--documents", type=int, default=10)
-    parser.add_argument("--words", type=int, default=200, help="texts of at most so many words")
-    parser.add_argument("--samples", type=int, default=1000)
+    parser = arguments_of(__doc__, documents=10, words=200, samples=1000)
     parser.add_argument("--steps", type=int, default=64, help="of integrated gradients")
     parser.add_argument("--reference", type=int, default=200_000, help="samples of the references")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--dtype", default="float32")
     parser.add_argument("--reference-dtype", default="float32", help="of the model whose samples are the references")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of texts")
     parser.add_argument("--cache", default=None, help="a .npz file that keeps the references")
     parser.add_argument("--only-reference", action="store_true", help="fill the cache and stop")
     parser.add_argument("--save-texts", default=None, help="write the chosen texts to this .jsonl file and stop")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers' own, hundreds of them
-    torch.set_num_threads(arguments.threads)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     model = limelight.load(arguments.model, device=arguments.device, dtype=arguments.dtype)
     texts = choose_texts(model, arguments.data, arguments.documents, arguments.words, arguments.seed)
     if arguments.save_texts is not None:
@@ -411,10 +400,8 @@ def main() -> None:
             measure(case, rows, references)
     if arguments.only_reference:
         return
-    from official import machine
-
     sizes = [len(case.document.words) for case in cases]
-    print(f"{machine()}, {arguments.threads} threads; {', '.join(map(version, PACKAGES))}; {model}\n")
+    print(f"{machine()}, {device_name(model)}; {', '.join(map(version, PACKAGES))}; {model}\n")
     print(
         f"{len(cases)} texts of {min(sizes)} to {max(sizes)} words (median {statistics.median(sizes):.0f}); "
         f"{arguments.samples:,} samples or {arguments.steps} steps; references of {arguments.reference:,} samples or "

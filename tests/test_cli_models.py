@@ -34,6 +34,19 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli.app, ["explain", *map(str, arguments)], env={"COLUMNS": "100"})
 
 
+def test_the_precision_is_the_models(folder: Path) -> None:
+    text, options = "A great film", ("--method", "gxi", "--format", "json")
+    found = [
+        json.loads(run(text, "--model", folder, "--dtype", dtype, *options).stdout)["prediction"]["logits"]
+        for dtype in ("float32", "bfloat16")
+    ]
+    assert found[0] != found[1]
+    assert found[0] == pytest.approx(found[1], abs=0.05)
+    refused = run(text, "--dtype", "float16")
+    assert refused.exit_code == 2
+    assert "only Hugging Face models take dtype" in refused.output
+
+
 def test_a_folder_of_transformers_is_explained(folder: Path) -> None:
     methods = "lime,shapley,integrated-gradients,rollout"
     options = ("--removal", "attention", "--samples", "40", "--device", "cpu", "--format", "json")

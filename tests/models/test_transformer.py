@@ -179,6 +179,7 @@ APPLICABLE = [info.id for info in methods() if info.fits(transformer(), AS_USUAL
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("id", APPLICABLE)
 def test_every_applicable_method_keeps_the_contract(id: str, check: str) -> None:
+    """The checks raise AssertionError; tests/methods/test_contract.py shows that they can."""
     options = {"n_samples": 50} if "n_samples" in find(id).parameters else {}
     CHECKS[check](id, transformer(), options)
 

@@ -233,3 +233,8 @@ def test_each_document_and_each_run_has_its_own_seed(lab: Lab, tmp_path: Path) -
     other = laboratory(tmp_path, seed=1)
     seeds = [one.seed_of(document) for one in (lab, other) for document in lab.documents]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_labels_of_figure_6_keep_out_of_each_others_way() -> None:
+    x, y = np.array([0.010, 0.011, 0.011, 0.030]), np.array([0.5, 0.51, -0.9, 0.0])
+    assert fig6.label_sides(x, y) == [True, False, False, True]  # a neighbour on the right; the right edge

@@ -35,7 +35,8 @@ def test_pearson_spearman_and_kendall_are_their_definitions() -> None:
 
 
 def test_a_constant_row_correlates_with_nothing() -> None:
-    rows = np.stack([np.full(5, 0.1), np.arange(5.0)])
+    rows = np.stack([np.full(7, 0.1), np.arange(7.0)])
+    assert rows[0].mean() != 0.1  # rounding must not make it look uneven
     both = torch.from_numpy(rows)
     for found in (correlation(rows), pearson(both), spearman(orders(both)), kendall(orders(both))):
         assert math.isnan(float(found[0, 1]))
@@ -43,8 +44,11 @@ def test_a_constant_row_correlates_with_nothing() -> None:
 
 
 def test_overlap_counts_the_strongest_words_of_either_sign() -> None:
-    rows = torch.tensor([[5.0, -4.0, 3.0, 0.1], [0.0, 9.0, 0.2, -8.0]])
-    assert top_overlap(rows, 2)[0, 1] == 0.5  # {0, 1} and {1, 3}
+    rows = torch.tensor([[5.0, -4.0, 3.0, 0.1], [0.0, 9.0, 8.0, -10.0]])
+    assert top_overlap(rows, 2)[0, 1] == 0.5  # {0, 1} and {1, 3}; without absolute values {0, 2} and {1, 2}
+    assert top_overlap(rows, 1)[0, 1] == 0.0  # 0 and 3
+    rows = torch.tensor([[1.0, 2.0, -9.0], [2.0, 1.0, -9.0]])
+    assert top_overlap(rows, 1)[0, 1] == 1.0  # the last word of both
     assert top_overlap(rows, 10)[0, 1] == 1.0  # fewer words than that
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import torch
+
+from limelight.reproduce.agreement import pearson
 
 Floats = npt.NDArray[np.float64]
 
@@ -13,11 +16,8 @@ _RESAMPLES_AT_ONCE = 50
 
 def correlation(rows: Floats) -> Floats:
     """Pearson's correlation of all pairs of rows (m, d): (m, m), NaN where a row is constant."""
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    norm = np.sqrt((centred**2).sum(axis=1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        unit = np.where(norm > 0, 1.0, np.nan)[:, None] * centred / norm[:, None]
-    return np.clip(unit @ unit.T, -1.0, 1.0)
+    found: Floats = pearson(torch.from_numpy(rows)).numpy()
+    return found
 
 
 def ranks(rows: Floats) -> Floats:
