@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.methods.lime import kernel_weights, sample_coalitions
+from limelight.explainers.lime import kernel_weights, sample_coalitions
 from official import lime_on_transformer
 from transformer import TARGET
 

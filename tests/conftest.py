@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from limelight.models.attention import AttentionClassifier, AttentionConfig
-from limelight.models.vocabulary import Vocabulary
+from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.vocabulary import Vocabulary
 
 # The tests' models are tiny: waking a second thread for them costs more than it saves.
 torch.set_num_threads(1)

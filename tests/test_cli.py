@@ -19,8 +19,8 @@ from typer.testing import CliRunner, Result
 import limelight
 from conftest import small_model
 from limelight import cli
-from limelight.methods.registry import methods
-from limelight.models import checkpoint
+from limelight.explainers.method import methods
+from limelight.models.words import checkpoint
 from show.samples import comparison_of
 
 TEXT = "The film was GREAT, but too long."
@@ -408,7 +408,7 @@ def test_interrupted_training_says_how_to_go_on(data: Path, tmp_path: Path) -> N
 
 
 def test_interrupted_before_anything_was_stored(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from limelight.models import training
+    from limelight.training import train as training
 
     def stop(*args: object, **options: object) -> None:
         raise KeyboardInterrupt

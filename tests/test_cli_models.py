@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from conftest import small_model
 from limelight import cli
-from limelight.models import checkpoint
+from limelight.models.words import checkpoint
 from reference.small_transformers import small_transformer
 
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.document import Document
 from limelight.errors import LimelightError
+from limelight.explainers.method import MethodInfo, methods
 from limelight.explaining import compare, explain
 from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.methods.registry import MethodInfo, methods
 from limelight.theory.ratio_game import RatioGame
 
 if TYPE_CHECKING:
-    from limelight.models.attention import AttentionClassifier, AttentionConfig
-    from limelight.models.loading import load, wrap
-    from limelight.models.transformer import TransformerClassifier
+    from limelight.models.load import load, wrap
+    from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+    from limelight.models.words.transformer import TransformerClassifier
 
 __version__ = "0.1.0"
 
@@ -45,11 +45,11 @@ __all__ = [
 
 # These need torch, which takes a second to import: `limelight --help` and `limelight methods` do without.
 _LATER = {
-    "AttentionClassifier": "limelight.models.attention",
-    "AttentionConfig": "limelight.models.attention",
-    "TransformerClassifier": "limelight.models.transformer",
-    "load": "limelight.models.loading",
-    "wrap": "limelight.models.loading",
+    "AttentionClassifier": "limelight.models.words.attention",
+    "AttentionConfig": "limelight.models.words.attention",
+    "TransformerClassifier": "limelight.models.words.transformer",
+    "load": "limelight.models.load",
+    "wrap": "limelight.models.load",
 }
 
 

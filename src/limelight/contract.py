@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from limelight.explainers.method import MethodInfo, find
 from limelight.explaining import explain
 from limelight.explanation import Explanation
-from limelight.methods.registry import MethodInfo, find
-from limelight.models.protocol import Classifier
+from limelight.view import Classifier
 
 Explain = Callable[..., Explanation]
 

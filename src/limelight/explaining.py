@@ -10,10 +10,10 @@ import numpy as np
 
 from limelight.document import Document, FeatureKind
 from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError, UnknownNameError
+from limelight.explainers.method import MethodInfo, Output, Request, find
+from limelight.explainers.method import methods as all_methods
 from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.methods.registry import MethodInfo, Output, Request, find
-from limelight.methods.registry import methods as all_methods
-from limelight.models.protocol import Classifier, Removal, probabilities, removals_of
+from limelight.view import Classifier, Removal, probabilities, removals_of
 
 
 def explain(
@@ -32,7 +32,7 @@ def explain(
 
     `features`: "words" joins all occurrences of a word, "occurrences" keeps them apart. `removal`: how perturbation
     methods take a word out, "mask", "delete" or, where a model can, "attention". `output`: explain the "logit" or the
-    "probability". The other options are the method's own: see limelight.methods().
+    "probability". The other options are the method's own: see limelight.explainers().
     """
     comparison = compare(
         model, text, [method], target=target, features=features, removal=removal, output=output, seed=seed, **options

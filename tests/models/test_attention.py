@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from conftest import small_model
 from limelight.errors import InputError, ParameterError
-from limelight.models.attention import AttentionClassifier, AttentionConfig
-from limelight.models.vocabulary import Vocabulary
+from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.vocabulary import Vocabulary
 from reference.attention_model import gradient_by_autograd, logits_by_loops, perturbed_logits
 
 FLOAT64 = 1e-10  # the bound for folded against reference in float64
@@ -85,7 +85,7 @@ def test_deletion_works_in_blocks(model: AttentionClassifier, monkeypatch: pytes
     features = document.features("words")
     kept = np.random.default_rng(0).random((23, 4)) < 0.5
     whole = model.perturb(document, features, "delete")(kept)
-    monkeypatch.setattr("limelight.models.deletion._ROWS_AT_ONCE", 5)
+    monkeypatch.setattr("limelight.theory.deletion._ROWS_AT_ONCE", 5)
     np.testing.assert_array_equal(model.perturb(document, features, "delete")(kept), whole)
     assert model.perturb(document, features, "delete")(kept[:0]).shape == (0, 3)
 

@@ -67,7 +67,7 @@ KEPT = [("lime", check) for check in CHECKS] + [
 
 @pytest.mark.parametrize(("method", "check"), KEPT)
 def test_the_contract_is_kept(method: str, check: str) -> None:
-    """The checks raise AssertionError; tests/methods/test_contract.py shows that they can."""
+    """The checks raise AssertionError; tests/explainers/test_contract.py shows that they can."""
     options = {} if method == "leave-one-out" else {"n_samples": 40}
     CHECKS[check](method, BlackBoxClassifier(probabilities, ("no", "yes")), options)
 

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from limelight.errors import CheckpointError, ParameterError
-from limelight.models import checkpoint
-from limelight.models.attention import AttentionClassifier, AttentionConfig
-from limelight.models.checkpoint import load, save
-from limelight.models.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.vocabulary import Vocabulary
+from limelight.models.words import checkpoint
+from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.checkpoint import load, save
+from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
+from limelight.models.words.vocabulary import Vocabulary
 
 TEXTS = ["a fine film", "ünïcode 映 画 unheard", "."]
 

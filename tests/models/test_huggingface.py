@@ -15,10 +15,10 @@ import limelight
 from limelight.contract import CHECKS
 from limelight.document import read_words
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
-from limelight.methods.registry import find, methods
-from limelight.models.huggingface import HuggingFaceClassifier
-from limelight.models.perturbation import Inputs, Runner, distinct_rows, ragged_inputs
-from limelight.models.subwords import TokenWindow, owners_of_tokens
+from limelight.explainers.method import find, methods
+from limelight.models.huggingface.classifier import HuggingFaceClassifier
+from limelight.models.huggingface.runner import Inputs, Runner, distinct_rows, ragged_inputs
+from limelight.models.huggingface.subwords import TokenWindow, owners_of_tokens
 from reference.small_transformers import FAMILIES, TEXTS, small_transformer, tokenizer
 
 TEXT = 'It\'s "great", but the film is far too long.<br />The film!'
@@ -237,7 +237,7 @@ def test_any_number_of_variants_is_computed_block_by_block(
     game = bert.perturb(document, features, "mask")
     at_once = game(kept)
     shapes = counted(bert)
-    monkeypatch.setattr("limelight.models.perturbation._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("limelight.models.huggingface.runner._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(game(kept), at_once, atol=FLOAT32)
     assert max(rows for rows, _ in shapes) <= 7
 

@@ -14,9 +14,9 @@ import torch
 import limelight
 from conftest import small_model
 from limelight.errors import CheckpointError, ParameterError, UnknownNameError
-from limelight.models import checkpoint
-from limelight.models.attention import AttentionClassifier
-from limelight.models.huggingface import HuggingFaceClassifier
+from limelight.models.huggingface.classifier import HuggingFaceClassifier
+from limelight.models.words import checkpoint
+from limelight.models.words.attention import AttentionClassifier
 from reference.small_transformers import FAMILIES, small_transformer
 
 TEXT = "the film was great but too long"

@@ -15,9 +15,9 @@ import limelight
 from conftest import WORDS
 from limelight.contract import CHECKS
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError
-from limelight.methods.registry import find, methods
-from limelight.models.transformer import TransformerClassifier, TransformerConfig, _attend, _softmax_of_scores
-from limelight.models.vocabulary import Vocabulary
+from limelight.explainers.method import find, methods
+from limelight.models.words.transformer import TransformerClassifier, TransformerConfig, _attend, _softmax_of_scores
+from limelight.models.words.vocabulary import Vocabulary
 from reference.attention_model import perturbed_text
 from reference.transformer_model import forward_by_loops, states_of
 
@@ -103,7 +103,7 @@ def test_texts_are_predicted_alike_alone_and_in_blocks(monkeypatch: pytest.Monke
     document = model.read(TEXTS[0])
     features, kept = document.features("words"), np.random.default_rng(0).random((9, 9)) < 0.5
     perturbed = model.perturb(document, features, "delete")(kept)
-    monkeypatch.setattr("limelight.models.transformer._TOKENS_AT_ONCE", {"cpu": 40})
+    monkeypatch.setattr("limelight.models.words.transformer._TOKENS_AT_ONCE", {"cpu": 40})
     assert model.documents_at_once == 2
     np.testing.assert_allclose(model.predict_logits(TEXTS), whole, rtol=0, atol=FLOAT64)
     np.testing.assert_allclose(model.perturb(document, features, "delete")(kept), perturbed, rtol=0, atol=FLOAT64)
@@ -179,7 +179,7 @@ APPLICABLE = [info.id for info in methods() if info.fits(transformer(), AS_USUAL
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("id", APPLICABLE)
 def test_every_applicable_method_keeps_the_contract(id: str, check: str) -> None:
-    """The checks raise AssertionError; tests/methods/test_contract.py shows that they can."""
+    """The checks raise AssertionError; tests/explainers/test_contract.py shows that they can."""
     options = {"n_samples": 50} if "n_samples" in find(id).parameters else {}
     CHECKS[check](id, transformer(), options)
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from limelight.document import Document, Features
-from limelight.models.attention import AttentionClassifier
+from limelight.models.words.attention import AttentionClassifier
 
 
 def logits_by_loops(model: AttentionClassifier, ids: list[int]) -> np.ndarray:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from limelight.models.attention import AttentionClassifier
-from limelight.models.kinds import Model
-from limelight.models.presets import Preset
+from limelight.models.words.attention import AttentionClassifier
+from limelight.models.words.kinds import Model
+from limelight.training.presets import Preset
 
 
 def train_naively(model: Model, preset: Preset, batches: Iterable[tuple[Tensor, Tensor]]) -> list[float]:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from limelight.models.transformer import TransformerClassifier
-from limelight.models.word_classifier import sinusoidal_positions
+from limelight.models.words.classifier import sinusoidal_positions
+from limelight.models.words.transformer import TransformerClassifier
 
 
 def states_of(model: TransformerClassifier, ids: list[int]) -> np.ndarray:

@@ -9,11 +9,11 @@ import numpy as np
 
 from conftest import small_model
 from limelight.document import Document, Features
-from limelight.models.protocol import Attentions, Game, Removal
+from limelight.progress import Lines
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.progress import Lines
 from limelight.reproduce.texts import Texts
+from limelight.view import Attentions, Game, Removal
 
 TEXTS = (
     "The film was great, but too long and the end is bad!",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from conftest import small_model
-from limelight.methods.lime import fit_surrogate, kernel_weights
+from limelight.explainers.lime import fit_surrogate, kernel_weights
 from limelight.reproduce.documents import Prepared, Tables, prepare_one
 from limelight.reproduce.lime_batch import RIDGE, draw, lime_runs
 from limelight.theory.values import lime_limit

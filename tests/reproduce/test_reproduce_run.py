@@ -18,15 +18,15 @@ from typer.testing import CliRunner
 from conftest import WORDS, small_model
 from limelight.cli import app
 from limelight.errors import CapabilityError, DataError, InputError, ParameterError
-from limelight.models.attention import AttentionClassifier, AttentionConfig
-from limelight.models.checkpoint import save
-from limelight.models.vocabulary import Vocabulary
+from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.checkpoint import save
+from limelight.models.words.vocabulary import Vocabulary
+from limelight.progress import Bar, Lines
 from limelight.reproduce import command, drawing, fig6, lab, lime_batch
 from limelight.reproduce.__main__ import main
 from limelight.reproduce.command import Options, run
 from limelight.reproduce.experiments import EXPERIMENTS
 from limelight.reproduce.folder import RunFolder
-from limelight.reproduce.progress import Bar, Lines
 from limelight.reproduce.texts import read_texts
 
 HOSTILE = "<script>alert(1)</script>$"

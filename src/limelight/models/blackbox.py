@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from limelight.document import UNKNOWN, Document, Features, Span
 from limelight.errors import InputError, NumericalError, ParameterError
-from limelight.models.perturbation import Progress, distinct_rows
-from limelight.models.protocol import Game, Removal
+from limelight.models.huggingface.runner import Progress, distinct_rows
 from limelight.theory.ratio_game import Coalitions
+from limelight.view import Game, Removal
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[list[str]], Any]

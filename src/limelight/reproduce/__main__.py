@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from limelight.errors import LimelightError
+from limelight.progress import Lines
 from limelight.reproduce.command import Options, run
-from limelight.reproduce.progress import Lines
 
 _USER_ERROR, _INTERRUPTED = 2, 130
 

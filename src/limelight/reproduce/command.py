@@ -18,14 +18,14 @@ import torch
 
 import limelight
 from limelight.errors import CapabilityError, InputError, ParameterError
-from limelight.models.checkpoint import embedded_folder
+from limelight.models.words.checkpoint import embedded_folder
+from limelight.progress import Progress
 from limelight.reproduce import drawing, report
 from limelight.reproduce.experiment import Experiment
 from limelight.reproduce.experiments import EXPERIMENTS, find
 from limelight.reproduce.fig4 import OFFICIAL
 from limelight.reproduce.folder import Fingerprint, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.progress import Progress
 from limelight.reproduce.texts import SAMPLE, read_texts
 
 ON_A_CPU = 200

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.methods.registry import methods
+from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
+from limelight.evaluation.statistics import bootstrap_mean
+from limelight.explainers.method import methods
 from limelight.reproduce import passes
-from limelight.reproduce.agreement import kendall, orders, pearson, spearman, top_overlap
 from limelight.reproduce.documents import Floats, Prepared
 from limelight.reproduce.drawing import pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import bootstrap_mean
 
 METHODS = (
     "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from limelight.document import word_forms
-from limelight.models.attention import AttentionClassifier, sinusoidal_positions
+from limelight.models.words.attention import AttentionClassifier, sinusoidal_positions
 from limelight.reproduce.texts import strip_punctuation
 from limelight.theory.folding import FoldedDocument, FoldedHeads
 from limelight.theory.ratio_game import RatioGame

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from limelight.explainers.method import methods
 from limelight.explaining import compare
-from limelight.methods.registry import methods
 from limelight.reproduce.drawing import plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder

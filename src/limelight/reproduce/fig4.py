@@ -10,7 +10,6 @@ import numpy as np
 
 from limelight.errors import InputError
 from limelight.explaining import explain
-from limelight.models.protocol import Removal
 from limelight.reproduce.documents import Floats, Prepared
 from limelight.reproduce.drawing import BLUE, GREEN, INK, RED, plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row
@@ -18,6 +17,7 @@ from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.lime_batch import RUNS, SAMPLES
 from limelight.reproduce.passes import FORMULAS, exact_values, formulas_of
+from limelight.view import Removal
 
 WORDS = 10
 OFFICIAL = "official lime"

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from limelight.evaluation.statistics import correlation, mean_and_spread
 from limelight.explaining import explain
 from limelight.reproduce.documents import Floats, Prepared
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import correlation, mean_and_spread
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
 RUNS = 5

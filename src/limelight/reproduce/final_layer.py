@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from limelight.evaluation.agreement import kendall, orders
+from limelight.evaluation.statistics import correlation
 from limelight.reproduce import passes
-from limelight.reproduce.agreement import kendall, orders
 from limelight.reproduce.documents import Floats, Prepared, game_of
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row, share
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import correlation
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
 

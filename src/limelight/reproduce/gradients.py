@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.models.attention import AttentionClassifier
+from limelight.models.words.attention import AttentionClassifier
 from limelight.reproduce.documents import Prepared, Tables
 from limelight.reproduce.drawing import BLUE, INK, RED, plain, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row

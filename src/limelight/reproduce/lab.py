@@ -15,13 +15,13 @@ import numpy.typing as npt
 import torch
 
 from limelight.errors import CapabilityError, DataError
-from limelight.models.attention import AttentionClassifier
-from limelight.models.protocol import Attentive, Folded, Perturbable
+from limelight.models.words.attention import AttentionClassifier
+from limelight.progress import Progress
 from limelight.reproduce.documents import Prepared, Tables, prepare, prepare_one
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.progress import Progress
 from limelight.reproduce.texts import AUTHORS_DOCUMENT, Texts, strip_punctuation
 from limelight.threads import one_thread
+from limelight.view import Attentive, Folded, Perturbable
 
 CHUNK = {"cpu": 25, "cuda": 250}
 """Documents of one piece: about ten seconds of work."""

@@ -1,6 +1,6 @@
 """Several LIME runs of a document at once, under both removals, on any device.
 
-The semantics are those of `limelight.methods.lime`: s uniform in 1..d features are removed, the first sample of a run
+The semantics are those of `explainers.lime`: s uniform in 1..d features are removed, the first sample of a run
 is the document itself, and a ridge regression with a free intercept is weighted by the cosine kernel. All runs of a
 document are one block of samples. Masking and deleting share the coalitions, and so the regression's matrix.
 
@@ -116,7 +116,7 @@ def deleted(kept: Tensor, document: Prepared, folded: FoldedDocument) -> Tensor:
 def _deletion_tables(folded: FoldedDocument, device: torch.device) -> tuple[Tensor, Tensor]:
     """Word i at position p in row i · T + p - 1; and [CLS] with the padding behind the last word, by words left.
 
-    As in `limelight.models.deletion`, built on the device. Columns: g of each head, then g · w.
+    As in `limelight.theory.deletion`, built on the device. Columns: g of each head, then g · w.
     """
     T = len(folded.word_scores)
     put = {

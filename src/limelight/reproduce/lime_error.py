@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.evaluation.statistics import mean_and_spread
 from limelight.reproduce import passes
 from limelight.reproduce.documents import Floats
 from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, RED, pyplot
@@ -13,7 +14,6 @@ from limelight.reproduce.experiment import Experiment, Numbers, Row, pm, share
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.lime_batch import RUNS, SAMPLES
-from limelight.reproduce.statistics import mean_and_spread
 
 PAPER = {"mean": 0.808, "std": 0.219}
 NAMES = {

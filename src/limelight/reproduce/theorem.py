@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from limelight.evaluation.statistics import correlation, mean_and_spread, ranks
 from limelight.reproduce import passes
 from limelight.reproduce.documents import Floats
 from limelight.reproduce.drawing import GREEN, INK, RED, pyplot
 from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.statistics import correlation, mean_and_spread, ranks
 
 CAUSES = {
     "d": "distinct words d",

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from limelight.errors import InputError, NumericalError, ParameterError, UnknownNameError
 from limelight.explanation import Comparison, Explanation
-from limelight.show.save import save
+from limelight.files import save
 from limelight.show.terminal import render
 from limelight.show.visible import visible
 

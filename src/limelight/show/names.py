@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from limelight.methods.registry import methods
+from limelight.explainers.method import methods
 from limelight.show.visible import visible
 
 

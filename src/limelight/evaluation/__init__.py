@@ -1,0 +1,1 @@
+"""How alike explanations are, and means over documents with their intervals."""

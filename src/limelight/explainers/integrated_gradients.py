@@ -1,0 +1,143 @@
+"""Integrated gradients (Sundararajan et al., 2017): the gradient summed along the straight line from a baseline.
+
+    φ_t = (e_t - b_t) · ∫_0^1 ∇_{e_t} f(b + x (e - b)) dx
+
+The baseline b has another token in the place of each word. Completeness says Σ_t φ_t = f(e) - f(b): what the
+quadrature misses of it is the error that is reported, and the steps are doubled until it is small enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from limelight.errors import NumericalError, ParameterError, UnknownNameError
+from limelight.explainers.method import Floats, Outcome, Request, method
+from limelight.view import Direction, PathGradients
+
+Path = Callable[[Floats, Direction], PathGradients]
+BASELINES = ("mask", "pad", "zero")
+_FIRST_STEPS = 16
+_ROUNDING = 1e-6
+"""Differences of this part of the output are rounding: the precision of float32."""
+_SUMMARY = "The gradient summed along the line from a masked text; its parts add up to f(text) - f(masked)"
+
+
+@method(
+    "integrated-gradients",
+    label="IG",
+    summary=_SUMMARY,
+    needs=("embedding path",),
+    exact=False,
+    uses=("output",),
+)
+def integrated_gradients(
+    request: Request,
+    *,
+    baseline: str = "mask",
+    tolerance: float = 1e-3,
+    max_steps: int = 1024,
+    steps: int | None = None,
+) -> Outcome:
+    if baseline not in BASELINES:
+        raise UnknownNameError("baseline", baseline, BASELINES)
+
+    def path(points: Floats, direction: Direction) -> PathGradients:
+        found: PathGradients = request.model.path_gradients(request.document, baseline, points, direction)
+        return found
+
+    return _integrated(request, path, tolerance, max_steps, steps)
+
+
+@method(
+    "integrated-gradients",
+    label="IG",
+    summary=_SUMMARY,
+    needs=("folded attention",),
+    exact=False,
+    uses=("output",),
+    otherwise=True,
+)
+def folded_integrated_gradients(
+    request: Request,
+    *,
+    baseline: Literal["mask"] = "mask",
+    tolerance: float = 1e-3,
+    max_steps: int = 1024,
+    steps: int | None = None,
+) -> Outcome:
+    if baseline != "mask":
+        raise UnknownNameError("baseline for this model", baseline, ("mask",))
+    return _integrated(request, _folded_path(request), tolerance, max_steps, steps)
+
+
+def _integrated(request: Request, path: Path, tolerance: float, max_steps: int, steps: int | None) -> Outcome:
+    """Gauss-Legendre quadrature: with `steps` nodes, or with twice as many until completeness holds to `tolerance`."""
+    _check_options(tolerance, max_steps, steps)
+    ends = request.output_of(path(np.array([0.0, 1.0]), request.direction_at).logits)
+    difference = float(ends[1] - ends[0])
+    nodes = _FIRST_STEPS if steps is None else steps
+    while True:
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        found = path((points + 1) / 2, request.direction_at)
+        parts = (weights / 2) @ found.slopes
+        missing = abs(float(parts.sum()) - difference)
+        # Relative to all that is handed out: the difference itself may be close to zero. Both may be, up to rounding.
+        error = missing / max(float(np.abs(parts).sum()), abs(difference), _ROUNDING * float(np.abs(ends).max()))
+        if steps is not None or error <= tolerance:
+            break
+        if not math.isfinite(error) or 2 * nodes > max_steps:
+            raise NumericalError(
+                f"integrated gradients miss completeness by {error:.2g} of their sum after {nodes} steps, more than "
+                f"tolerance={tolerance:g}: raise max_steps or tolerance, or load the model in float32"
+            )
+        nodes *= 2
+    return Outcome(
+        request.per_feature(parts, found.words),
+        None,
+        {
+            "completeness_error": missing,
+            "relative_error": error,
+            "steps": nodes,
+            "baseline_output": float(ends[0]),
+            "model_prediction": float(ends[1]),
+        },
+    )
+
+
+def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
+    if not 0 < tolerance < math.inf:
+        raise ParameterError(f"tolerance must be above 0: got {tolerance!r}")
+    for name, value in (("max_steps", max_steps), ("steps", 1 if steps is None else steps)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+
+
+def _folded_path(request: Request) -> Path:
+    """The paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
+
+    d f / dx = (1/K) Σ_heads Σ_t α_t [ (w_t - Σ_s α_s w_s) (s_t - s_t^b) + (w_t - w_t^b) ]
+    """
+    from limelight.theory.folding import attention_of_scores  # brings torch along, which a list of methods does without
+
+    folded = request.model.fold_document(request.document)
+    words = np.arange(len(request.document.words))
+    owned = slice(1, 1 + len(words))
+    s0, w0 = folded.scores.copy(), folded.values.copy()
+    s0[owned], w0[owned] = folded.removed_scores[owned], folded.removed_values[owned]
+    ds, dw = folded.scores - s0, folded.values - w0
+
+    def path(points: Floats, direction: Direction) -> PathGradients:
+        logits, slopes = np.empty((len(points), w0.shape[2])), np.empty((len(points), len(words)))
+        for i, x in enumerate(points):
+            alpha, w = attention_of_scores(s0 + x * ds), w0 + x * dw  # (T, K) and (T, K, C)
+            mean = np.einsum("tk,tkc->kc", alpha, w)
+            logits[i] = mean.mean(axis=0)
+            per_class = (alpha[:, :, None] * ((w - mean) * ds[:, :, None] + dw)).mean(axis=1)
+            slopes[i] = (per_class @ direction(logits[i : i + 1])[0])[owned]
+        return PathGradients(logits, slopes, words)
+
+    return path

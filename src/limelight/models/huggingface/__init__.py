@@ -1,0 +1,1 @@
+"""Classifiers of transformers, explained word by word."""

@@ -1,0 +1,1 @@
+"""Our own classifiers, which read words: the paper's and the deep one."""

@@ -1,0 +1,150 @@
+"""What the classifiers over words share: reading, token numbers, positions and the public predictions.
+
+Word i of a document stands at position i + 1; position 0 is [CLS]; the rest up to T_max is [UNK].
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from limelight.document import Document, word_forms
+from limelight.errors import InputError, ParameterError
+from limelight.models.words.vocabulary import Vocabulary
+from limelight.view import probabilities
+
+Floats = npt.NDArray[np.float64]
+
+
+class Sizes(Protocol):
+    """What every configuration has."""
+
+    @property
+    def T_max(self) -> int: ...
+
+    @property
+    def d_e(self) -> int: ...
+
+
+def check_sizes(sizes: Sizes, names: Sequence[str]) -> None:
+    """Say which of the named sizes cannot be used."""
+    for name in names:
+        value = getattr(sizes, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+    if sizes.T_max < 2:
+        raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {sizes.T_max}")
+    if sizes.d_e % 2:
+        raise ParameterError(f"d_e must be even, because positions come in sine and cosine pairs: got {sizes.d_e}")
+
+
+@cache
+def sinusoidal_positions(T_max: int, d_e: int) -> Tensor:
+    """W_p(t) of Eq. 3 for t = 1..T_max, in float64; read it only.
+
+    The paper counts coordinates from 1: its 2i-1 is our even index.
+    """
+    t = torch.arange(1, T_max + 1, dtype=torch.float64)[:, None]
+    i = torch.arange(1, d_e // 2 + 1, dtype=torch.float64)
+    angle = t / T_max ** (2 * i / d_e)
+    return torch.stack([angle.sin(), angle.cos()], dim=2).reshape(T_max, d_e)
+
+
+class WordClassifier(nn.Module, ABC):
+    """Text in, logits out, by way of one embedding per word and one per position (Eq. 2)."""
+
+    W_p: Tensor
+
+    def __init__(self, T_max: int, d_e: int, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+        super().__init__()
+        if len(labels) < 2 or len(set(labels)) != len(labels):
+            raise ParameterError(f"a classifier needs at least two labels, all different: got {list(labels)!r}")
+        self.vocabulary = vocabulary
+        self.labels = tuple(labels)
+        self.W_e = nn.Parameter(torch.zeros(len(vocabulary), d_e))
+        # A fixed function of the sizes: not part of a checkpoint.
+        self.register_buffer("W_p", sinusoidal_positions(T_max, d_e).float(), persistent=False)
+
+    def double(self) -> Self:
+        """Float64 throughout; positions are computed anew rather than rounded twice."""
+        super().double()
+        self.W_p.copy_(sinusoidal_positions(*self.W_p.shape))
+        return self
+
+    @property
+    def T_max(self) -> int:
+        """Positions, [CLS] included."""
+        return len(self.W_p)
+
+    # ── what each architecture adds ───────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def initialise(self, seed: int, embedding: float, heads: float) -> None:
+        """Random weights: embeddings normal with this standard deviation, matrices uniform in ± `heads`."""
+
+    @abstractmethod
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (n, C) of token numbers (n, T_max)."""
+
+    @abstractmethod
+    def logits_of_rows(self, rows: Tensor, slots: Tensor) -> Tensor:
+        """Logits (n, C) from the rows of W_e that occur, [CLS] first, and which of them stands where (n, T_max)."""
+
+    @property
+    def documents_at_once(self) -> int:
+        """Documents in one forward: large enough to amortise the calls, small enough to stay in the cache."""
+        return 512
+
+    # ── from text to token numbers ────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, text: str) -> Document:
+        """The words of a text that this model reads: all of them, or the first T_max - 1."""
+        return Document.read(text, limit=self.T_max - 1)
+
+    def encode(self, texts: Sequence[str]) -> Tensor:
+        """Token numbers (n, T_max): [CLS], the words, then [UNK] up to T_max (Eq. 4). An empty text is all [UNK]."""
+        return self._pad([self.vocabulary.ids(word_forms(text)) for text in texts])
+
+    def encode_document(self, document: Document) -> Tensor:
+        """Token numbers (T_max,) of a document that was read already."""
+        return self._pad([self.vocabulary.ids([word.form for word in document.words])])[0]
+
+    def _pad(self, rows: list[list[int]]) -> Tensor:
+        ids = np.full((len(rows), self.T_max), self.vocabulary.unknown_id, dtype=np.int64)
+        ids[:, 0] = self.vocabulary.cls_id
+        for i, row in enumerate(rows):
+            row = row[: self.T_max - 1]
+            ids[i, 1 : 1 + len(row)] = row
+        return torch.from_numpy(ids).to(self.W_e.device)
+
+    def distinct_rows(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """The distinct token numbers and, for each position, which of them stands there. Linear, unlike a sort."""
+        present = torch.zeros(len(self.vocabulary), dtype=torch.bool, device=ids.device)
+        present[ids.reshape(-1)] = True
+        slot = present.cumsum(0) - 1
+        return present.nonzero().squeeze(1), slot[ids]
+
+    # ── the public contract ───────────────────────────────────────────────────────────────────────────────────────
+
+    def predict_logits(self, texts: Sequence[str]) -> Floats:
+        """The f of the paper for each text: (n, classes)."""
+        if isinstance(texts, str):
+            raise InputError("predict_logits takes a list of texts: got one string; write predict_logits([text])")
+        size = self.documents_at_once
+        batches = [self._logits(texts[start : start + size]) for start in range(0, len(texts), size)]
+        return np.concatenate(batches) if batches else np.zeros((0, len(self.labels)))
+
+    def predict_proba(self, texts: Sequence[str]) -> Floats:
+        """The softmax of the logits: (n, classes), rows sum to 1."""
+        return probabilities(self.predict_logits(texts))
+
+    @torch.no_grad()
+    def _logits(self, texts: Sequence[str]) -> Floats:
+        return self(self.encode(texts)).double().cpu().numpy()

@@ -1,0 +1,250 @@
+"""The general model of Appendix E: layers of multi-head self-attention over words, read at [CLS].
+
+A layer sends the states x (T_max, d_e) of all positions through
+
+    x ← norm(x + W_o [v~_1; …; v~_K])               the K heads of Eqs. 5 to 9, for every query
+    x ← norm(x + W_2 act(W_1 x + b_1) + b_2)        with an MLP
+
+where "x +" and "norm" are there with residual connections and layer norm. The appendix gives the numbers of layers and
+heads and leaves the rest open: hence the options. Norms stand behind the sums, as in the first transformers. Were they
+in front of the heads, the model could not see a constant added to all coordinates of e_t, and G-avg, the mean of the
+gradient's coordinates, would be zero for every word. Padding is part of the model, as in Section 2: [UNK] stands behind
+the last word and is attended to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from limelight.document import Document, Features, owners_of_words
+from limelight.errors import ParameterError, UnknownNameError
+from limelight.models.words.classifier import WordClassifier, check_sizes
+from limelight.models.words.vocabulary import Vocabulary
+from limelight.theory.ratio_game import Coalitions
+from limelight.view import AttentionLayers, Attentions, Game, Gradients, Removal
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mlp = Literal["none", "relu", "gelu"]
+
+_TOKENS_AT_ONCE = {"cpu": 2**14, "cuda": 2**18}
+"""Positions in one forward: on a CPU what its cache holds, on a GPU what keeps it busy; memory stays bounded."""
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The sizes of a TransformerClassifier; those of Section 2 keep their names, d_att and d_out are per head."""
+
+    kind: ClassVar[str] = "transformer-classifier"
+    T_max: int = 256
+    d_e: int = 96
+    d_att: int = 16
+    d_out: int = 16
+    K: int = 6
+    layers: int = 6
+    d_mlp: int = 192  # without an MLP it has no meaning
+    residual: bool = True
+    layer_norm: bool = True
+    mlp: Mlp = "relu"
+
+    def __post_init__(self) -> None:
+        check_sizes(self, ("T_max", "d_e", "d_att", "d_out", "K", "layers", "d_mlp"))
+        for name in ("residual", "layer_norm"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name} must be True or False: got {getattr(self, name)!r}")
+        if self.mlp not in get_args(Mlp):
+            raise UnknownNameError("mlp", self.mlp, get_args(Mlp))
+
+
+class TransformerLayer(nn.Module):
+    """One layer: heads, then the MLP where there is one."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        K, d_e = config.K, config.d_e
+        self.W_q = nn.Parameter(torch.zeros(K, config.d_att, d_e))
+        self.W_k = nn.Parameter(torch.zeros(K, config.d_att, d_e))
+        self.W_v = nn.Parameter(torch.zeros(K, config.d_out, d_e))
+        self.W_o = nn.Parameter(torch.zeros(d_e, K * config.d_out))
+        self.norm = nn.LayerNorm(d_e) if config.layer_norm else nn.Identity()
+        if config.mlp != "none":
+            self.W_1 = nn.Parameter(torch.zeros(config.d_mlp, d_e))
+            self.b_1 = nn.Parameter(torch.zeros(config.d_mlp))
+            self.W_2 = nn.Parameter(torch.zeros(d_e, config.d_mlp))
+            self.b_2 = nn.Parameter(torch.zeros(d_e))
+            self.mlp_norm = nn.LayerNorm(d_e) if config.layer_norm else nn.Identity()
+
+    def forward(self, x: Tensor, queries: int | None = None) -> Tensor:
+        """States (n, T, d_e) to states; of the first `queries` positions alone where no others are needed."""
+        q, k, v = self._split(x[:, :queries], self.W_q), self._split(x, self.W_k), self._split(x, self.W_v)
+        v_tilde = _attend(q, k, v).transpose(1, 2).flatten(2)
+        x = self.norm(self._add(x[:, :queries], F.linear(v_tilde, self.W_o)))
+        if self.config.mlp == "none":
+            return x
+        act = F.relu if self.config.mlp == "relu" else F.gelu
+        change = F.linear(act(F.linear(x, self.W_1, self.b_1)), self.W_2, self.b_2)
+        return self.mlp_norm(self._add(x, change))
+
+    def attention(self, x: Tensor) -> Tensor:
+        """α (n, K, T, T) of Eq. 8: row s of a head is what position s pays to each position."""
+        return _softmax_of_scores(self._split(x, self.W_q), self._split(x, self.W_k))
+
+    def _split(self, x: Tensor, W: Tensor) -> Tensor:
+        """(n, T, d_e) by (K, d, d_e) to (n, K, T, d)."""
+        return F.linear(x, W.flatten(0, 1)).view(*x.shape[:2], *W.shape[:2]).transpose(1, 2)
+
+    def _add(self, x: Tensor, change: Tensor) -> Tensor:
+        return x + change if self.config.residual else change
+
+
+def _softmax_of_scores(q: Tensor, k: Tensor) -> Tensor:
+    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Eq. 9 for every query. PyTorch's fused kernels never hold the (T, T) matrices.
+
+    On a GPU their backward adds in an order that varies: training there takes the plain way, so that the same seed
+    gives the same weights.
+    """
+    if q.is_cuda and q.requires_grad:
+        return _softmax_of_scores(q, k) @ v
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+class TransformerClassifier(WordClassifier):
+    """Text in, logits out. Word i of a document stands at position i + 1; position 0 is [CLS]; the rest is [UNK]."""
+
+    def __init__(self, config: TransformerConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+        super().__init__(config.T_max, config.d_e, vocabulary, labels)
+        self.config = config
+        self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.layers))
+        self.W_l = nn.Parameter(torch.zeros(len(labels), config.d_e))
+
+    def __repr__(self) -> str:
+        c = self.config
+        options = f"residual={c.residual}, layer_norm={c.layer_norm}, mlp={c.mlp!r}"
+        return (
+            f"TransformerClassifier({len(self.vocabulary):,} words, T_max={c.T_max}, d_e={c.d_e}, layers={c.layers}, "
+            f"K={c.K}, d_att={c.d_att}, d_out={c.d_out}, d_mlp={c.d_mlp}, {options}, labels={self.labels})"
+        )
+
+    @torch.no_grad()
+    def initialise(self, seed: int, embedding: float = 1.0, heads: float = 0.1) -> None:
+        """Random weights: embeddings normal with this standard deviation, matrices uniform in ± `heads`.
+
+        With residual connections, what a layer adds starts smaller by √(2 · layers), so that depth does not blow up x.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        self.W_e.copy_(torch.randn(self.W_e.shape, generator=generator) * embedding)
+        for name, weight in self.named_parameters():
+            matrix = name.split(".")[-1]
+            if matrix == "W_e":
+                continue
+            if weight.dim() == 1:  # layer norm starts as the identity, biases at zero
+                weight.fill_(1.0 if matrix == "weight" else 0.0)
+                continue
+            shrink = math.sqrt(2 * self.config.layers) if self.config.residual and matrix in ("W_o", "W_2") else 1.0
+            weight.copy_((torch.rand(weight.shape, generator=generator) * 2 - 1) * heads / shrink)
+
+    # ── the forward ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (n, C) of token numbers (n, T_max)."""
+        return self.logits_of_rows(self.W_e, ids)
+
+    def logits_of_rows(self, rows: Tensor, slots: Tensor) -> Tensor:
+        """The same from the rows of W_e that occur, and which of them stands where."""
+        return self.logits_of_states(self._states(rows, slots))
+
+    def _states(self, rows: Tensor, slots: Tensor) -> Tensor:
+        """e_t of Eq. 2 for each position: (n, T, d_e)."""
+        # embedding() rather than indexing: its backward adds in a fixed order, so that training is reproducible.
+        return F.embedding(slots, rows) + self.W_p[: slots.shape[1]]
+
+    def logits_of_states(self, x: Tensor) -> Tensor:
+        """Logits (n, C) of what the first layer reads. The last layer need only know what becomes of [CLS]."""
+        *layers, last = self._stack
+        for layer in layers:
+            x = layer(x)
+        x = last(x, queries=1)
+        return F.linear(x[:, 0], self.W_l)
+
+    @property
+    def _stack(self) -> list[TransformerLayer]:
+        return list(self.layers)  # type: ignore[arg-type]
+
+    @property
+    def documents_at_once(self) -> int:
+        return max(1, _TOKENS_AT_ONCE.get(self.W_e.device.type, _TOKENS_AT_ONCE["cpu"]) // self.config.T_max)
+
+    # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
+
+    def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
+        """Logits of the document with features removed: by [UNK] in place, or deleted so that the rest moves up."""
+        words = np.array(self.vocabulary.ids([word.form for word in document.words]), dtype=np.int64)
+        owner = np.asarray(owners_of_words(features, len(words)))
+
+        @torch.no_grad()
+        def logits(kept: Coalitions) -> Floats:
+            found = np.zeros((len(kept), len(self.labels)))
+            for rows in self._blocks(len(kept)):
+                ids = self._perturbed_ids(words, np.asarray(kept[rows], dtype=bool)[:, owner], removal)
+                found[rows] = self(torch.from_numpy(ids).to(self.W_e.device)).double().cpu().numpy()
+            return found
+
+        return logits
+
+    def _perturbed_ids(self, words: Integers, present: Coalitions, removal: Removal) -> Integers:
+        """Token numbers (n, T_max) of a document of which each row of `present` (n, words) leaves some words."""
+        unknown = self.vocabulary.unknown_id
+        ids = np.full((len(present), self.config.T_max), unknown, dtype=np.int64)
+        ids[:, 0] = self.vocabulary.cls_id
+        if removal == "mask":
+            ids[:, 1 : 1 + len(words)] = np.where(present, words, unknown)
+        else:
+            row, word = present.nonzero()
+            ids[row, present.cumsum(axis=1)[row, word]] = words[word]
+        return ids
+
+    def _blocks(self, n: int) -> Iterator[slice]:
+        size = self.documents_at_once
+        return (slice(start, start + size) for start in range(0, n, size))
+
+    @torch.no_grad()
+    def attention_layers(self, document: Document) -> Sequence[AttentionLayers]:
+        """α of every layer and head, between all positions."""
+        x = self._states(self.W_e, self.encode_document(document)[None])
+        found = []
+        for layer in self._stack:
+            found.append(layer.attention(x)[0].double().cpu().numpy())
+            x = layer(x)
+        words = np.arange(len(document.words))
+        return [AttentionLayers(np.stack(found), 0, words + 1, words, np.ones(len(words)))]
+
+    def attentions(self, document: Document) -> Attentions:
+        """α of the last layer from [CLS] to the words of a document."""
+        (layers,) = self.attention_layers(document)
+        return Attentions(layers.weights[-1, :, layers.reader, layers.positions].T, layers.words)
+
+    def gradients(self, document: Document, direction: Floats) -> Gradients:
+        """By autograd, with respect to the vectors e_t that the first layer reads, in the precision of the weights."""
+        with torch.enable_grad():
+            e = self._states(self.W_e, self.encode_document(document)[None]).detach().requires_grad_()
+            output = self.logits_of_states(e)[0] @ torch.from_numpy(direction).to(e)
+            (gradient,) = torch.autograd.grad(output, e)
+        words = np.arange(len(document.words))
+        at_words = slice(1, 1 + len(words))
+        return Gradients(
+            gradient[0, at_words].double().cpu().numpy(), e.detach()[0, at_words].double().cpu().numpy(), words
+        )

@@ -1,0 +1,1 @@
+"""Training our own classifiers on labelled texts."""

@@ -1,0 +1,135 @@
+"""The model card that training writes beside the weights: what a reader needs to judge the model and make it again."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+import limelight
+from limelight.models.words.attention import AttentionConfig
+from limelight.models.words.kinds import Config
+from limelight.training.presets import PRESETS, Preset
+
+if TYPE_CHECKING:
+    from limelight.training.train import TrainingReport
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Where the data came from: the command that makes the model again, without the preset, the seed and the folder."""
+
+    data: str | None
+    options: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        test: object,
+        text_column: str,
+        label_column: str,
+        label_names: Mapping[str, str] | None,
+        validation: int | float | None,
+    ) -> Recipe:
+        """From the arguments of `train`. Only the last part of a path is kept: folders say nothing to others."""
+        options: list[str] = []
+        if isinstance(test, str | os.PathLike):
+            options += ["--test", _short(test)]
+        if text_column != "text":
+            options += ["--text-column", text_column]
+        if label_column != "label":
+            options += ["--label-column", label_column]
+        if label_names:
+            options += ["--label-names", ",".join(f"{value}={name}" for value, name in label_names.items())]
+        if validation is not None:
+            options += ["--validation", str(validation)]
+        return cls(_short(data) if isinstance(data, str | os.PathLike) else None, tuple(options))
+
+    def command(self, preset: Preset, seed: int) -> str:
+        """The command line, or where it cannot be given, why."""
+        known = PRESETS.get(preset.name)
+        if self.data is None or known is None:
+            return "(called from Python, with data or a preset of its own)"
+        epochs = [] if known.epochs == preset.epochs else ["--epochs", str(preset.epochs)]
+        words = ["limelight", "train", self.data, "--preset", preset.name, *self.options, "--seed", str(seed), *epochs]
+        return " ".join(map(shlex.quote, [*words, "--out", "model"]))
+
+
+def _short(path: str | os.PathLike[str]) -> str:
+    return Path(path).name
+
+
+def _kind(sizes: Config) -> tuple[str, str]:
+    """What the model is: a title and a sentence."""
+    if isinstance(sizes, AttentionConfig):
+        about = f"One layer of {sizes.K} attention heads over words and a linear layer, read at [CLS]."
+        return "A single-layer attention classifier", about
+    parts = ["residual connections"] * sizes.residual + ["layer norm"] * sizes.layer_norm
+    parts += [] if sizes.mlp == "none" else [f"a {'ReLU' if sizes.mlp == 'relu' else 'GELU'} MLP"]
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    extras = f", with {listed}" if listed else ""
+    about = f"{sizes.layers} layers of {sizes.K} attention heads over words{extras}; a linear layer, read at [CLS]."
+    return "A transformer classifier", about
+
+
+def model_card(report: TrainingReport, recipe: Recipe) -> str:
+    """Markdown."""
+    sizes = ", ".join(f"{name} {value}" for name, value in asdict(report.preset.sizes).items())
+    settings = {name: value for name, value in asdict(report.preset).items() if name not in ("name", "sizes")}
+    epochs = "\n".join(
+        f"| {r.epoch} | {r.train_loss:.4f} | {r.train_accuracy:.2%} | {r.validation_accuracy:.2%} | {r.seconds:.0f} |"
+        for r in report.history
+    )
+    tested = (
+        "not measured" if report.test_accuracy is None else f"{report.test_accuracy:.2%} of {report.n_test:,} texts"
+    )
+    title, about = _kind(report.preset.sizes)
+    return f"""# {title}
+
+{about}
+It tells {", ".join(report.labels[:-1])} from {report.labels[-1]} texts.
+
+| | |
+|---|---|
+| validation accuracy | {report.validation_accuracy:.2%} of {report.n_validation:,} texts (chose the epoch) |
+| test accuracy | {tested} |
+| sizes | {sizes} |
+| vocabulary | {report.n_words:,} words, [CLS] and [UNK] included |
+| weights | {report.preset.stored_dtype} |
+
+## Training
+
+| | |
+|---|---|
+| data | {recipe.data or "given from Python"}, {report.n_train:,} texts to train on |
+| preset | {report.preset.name} |
+| seed | {report.seed} |
+| epoch kept | {report.best_epoch} of {report.preset.epochs} |
+| made | {datetime.date.today()}, limelight {limelight.__version__}, PyTorch {torch.__version__}, {report.device} |
+
+    {recipe.command(report.preset, report.seed)}
+
+| setting | value |
+|---|---|
+{chr(10).join(f"| {name} | {value} |" for name, value in settings.items())}
+
+| epoch | training loss | training accuracy | validation accuracy | seconds |
+|---|---|---|---|---|
+{epochs}
+
+Training loss and accuracy are means over an epoch, with dropout and crops where the settings have them.
+
+## Limits
+
+Texts are read up to {report.preset.sizes.T_max - 1} words; words outside the vocabulary all read as [UNK].
+The model knows what its training data shows and no more: texts of another kind, language or length may be classified
+badly. Validation texts are drawn at random from the same data; what these share with the training texts beyond the
+language (authors, films, products) makes the validation accuracy higher than that on new data.
+"""

@@ -1,0 +1,123 @@
+"""Settings to train a classifier with: the paper's (Appendix F), and ours for its model and for that of Appendix E."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from limelight.errors import ParameterError, UnknownNameError
+from limelight.models.words.attention import AttentionConfig
+from limelight.models.words.kinds import Config
+from limelight.models.words.transformer import TransformerConfig
+
+Schedule = Literal["constant", "linear", "cosine"]
+StoredDtype = Literal["float32", "float16"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything that decides what is learnt from given data. The defaults are the paper's."""
+
+    name: str
+    sizes: Config = AttentionConfig()  # noqa: RUF009 (frozen)
+    # Optimisation: AdamW with PyTorch's betas (0.9, 0.999) and epsilon (1e-8).
+    epochs: int = 10
+    batch_size: int = 16
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    embedding_learning_rate: float | None = None  # None: as the heads
+    embedding_weight_decay: float | None = None
+    warmup: float = 0.0  # the part of all steps in which the learning rate rises from zero
+    schedule: Schedule = "constant"  # how it falls to zero afterwards
+    clip_norm: float | None = None  # the largest norm of a step's gradient
+    averaging: float = 0.0  # decay of the moving average that is kept instead of the last weights
+    label_smoothing: float = 0.0
+    # Initialisation.
+    embedding_scale: float = 1.0
+    heads_scale: float = 0.1
+    # Data.
+    validation: float = 0.2
+    whole_vocabulary: bool = True  # number the words of validation texts too, as the paper's authors do in their code
+    max_vocabulary: int | None = None
+    min_count: int = 1
+    word_dropout: float = 0.0  # each word is read as [UNK] with this probability
+    crop_probability: float = 0.0  # a text is replaced by a piece of it with this probability
+    crop_min: int = 8  # words of the shortest such piece
+    stored_dtype: StoredDtype = "float32"
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "min_count", "crop_min"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+        for name in ("warmup", "averaging", "label_smoothing", "word_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be at least 0 and below 1: got {getattr(self, name)!r}")
+        if not 0 <= self.crop_probability <= 1:
+            raise ParameterError(f"crop_probability must be between 0 and 1: got {self.crop_probability!r}")
+        if not self.learning_rate > 0 or (
+            self.embedding_learning_rate is not None and not self.embedding_learning_rate > 0
+        ):
+            raise ParameterError("learning rates must be above 0")
+        if self.schedule not in ("constant", "linear", "cosine"):
+            raise UnknownNameError("schedule", self.schedule, ("constant", "linear", "cosine"))
+        if self.stored_dtype not in ("float32", "float16"):
+            raise UnknownNameError("stored_dtype", self.stored_dtype, ("float32", "float16"))
+        if self.max_vocabulary is not None and self.max_vocabulary < 3:
+            raise ParameterError(f"max_vocabulary counts [CLS] and [UNK], so at least 3: got {self.max_vocabulary!r}")
+
+
+PRESETS = {
+    "paper": Preset("paper"),
+    # Chosen on validation reviews of IMDB. A high learning rate with half of the words dropped keeps the model from
+    # learning texts by heart, averaging takes the noise out again, and pieces of texts teach it to read short ones.
+    "default": Preset(
+        "default",
+        sizes=AttentionConfig(T_max=512, d_e=32, d_att=32, d_out=32, K=6),
+        epochs=5,
+        batch_size=64,
+        learning_rate=1e-2,
+        warmup=0.05,
+        schedule="linear",
+        averaging=0.998,
+        embedding_scale=0.1,
+        validation=0.1,
+        whole_vocabulary=False,
+        max_vocabulary=30_000,
+        word_dropout=0.5,
+        crop_probability=0.2,
+        crop_min=12,
+        stored_dtype="float16",
+    ),
+    # Appendix E: 6 layers of 6 heads. Words learn faster than heads, as few of them stand in a batch; depth wants a
+    # bound on the step.
+    "deep": Preset(
+        "deep",
+        sizes=TransformerConfig(T_max=256, d_e=64, d_att=16, d_out=16, K=6, layers=6, d_mlp=128),
+        epochs=6,
+        batch_size=64,
+        learning_rate=1e-3,
+        embedding_learning_rate=2e-3,
+        warmup=0.1,
+        schedule="linear",
+        clip_norm=1.0,
+        averaging=0.998,
+        embedding_scale=0.1,
+        validation=0.1,
+        whole_vocabulary=False,
+        max_vocabulary=30_000,
+        word_dropout=0.5,
+        crop_probability=0.2,
+        crop_min=12,
+        stored_dtype="float16",
+    ),
+}
+
+
+def find_preset(preset: str | Preset, epochs: int | None = None) -> Preset:
+    """A preset by its name, or as it is given, with another number of epochs where one is asked for."""
+    if isinstance(preset, str):
+        if preset not in PRESETS:
+            raise UnknownNameError("preset", preset, PRESETS)
+        preset = PRESETS[preset]
+    return preset if epochs is None else replace(preset, epochs=epochs)

@@ -1,0 +1,299 @@
+"""Training a classifier on labelled texts, and going on with a run that was interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.data import LabelledTexts, read_labelled
+from limelight.errors import DataError, NumericalError, ParameterError
+from limelight.models.words import checkpoint
+from limelight.models.words.classifier import WordClassifier
+from limelight.models.words.kinds import build
+from limelight.models.words.vocabulary import Vocabulary
+from limelight.training.batches import TokenTexts, epoch_batches, split_rows
+from limelight.training.card import Recipe, model_card
+from limelight.training.optimiser import Optimiser
+from limelight.training.presets import Preset, find_preset
+from limelight.training.state import EpochRecord, RunFolder, Settings, TrainingState
+
+Integers = npt.NDArray[np.int64]
+Source = str | os.PathLike[str] | LabelledTexts
+
+_EVALUATION_BATCH = 256
+"""Texts in one forward when accuracy is measured."""
+
+
+class TrainingObserver(Protocol):
+    """Is told how training goes on. Epochs and steps are counted from 1."""
+
+    def start(self, epochs: int, steps_per_epoch: int, first_epoch: int) -> None: ...
+
+    def step(self, epoch: int, step: int, loss: float, accuracy: float) -> None:
+        """After each batch; loss and accuracy are means over the epoch so far."""
+
+    def epoch_end(
+        self,
+        epoch: int,
+        train_loss: float,
+        train_accuracy: float,
+        validation_accuracy: float,
+        seconds: float,
+        is_best: bool,
+    ) -> None: ...
+
+    def message(self, text: str) -> None: ...
+
+
+class SilentObserver:
+    """Says nothing."""
+
+    def start(self, epochs: int, steps_per_epoch: int, first_epoch: int) -> None:
+        pass
+
+    def step(self, epoch: int, step: int, loss: float, accuracy: float) -> None:
+        pass
+
+    def epoch_end(
+        self,
+        epoch: int,
+        train_loss: float,
+        train_accuracy: float,
+        validation_accuracy: float,
+        seconds: float,
+        is_best: bool,
+    ) -> None:
+        pass
+
+    def message(self, text: str) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """What came of a run. Accuracies are those of the model as stored at `path`."""
+
+    path: Path
+    preset: Preset
+    seed: int
+    device: str
+    labels: tuple[str, ...]
+    n_words: int
+    n_train: int
+    n_validation: int
+    n_test: int
+    best_epoch: int
+    history: tuple[EpochRecord, ...]
+    validation_accuracy: float
+    test_accuracy: float | None
+
+
+def train(
+    data: Source,
+    out: str | os.PathLike[str],
+    *,
+    preset: str | Preset = "default",
+    test: Source | None = None,
+    text_column: str = "text",
+    label_column: str = "label",
+    label_names: Mapping[str, str] | None = None,
+    validation: int | float | None = None,
+    seed: int = 0,
+    epochs: int | None = None,
+    device: str = "auto",
+    resume: bool = True,
+    observer: TrainingObserver | None = None,
+) -> TrainingReport:
+    """Train on a data file and write the best model, by validation accuracy, to the folder `out`.
+
+    The same data, settings, seed and device give the same weights, also when the run was interrupted and started again.
+    `validation` is a number of rows or a share of them; `resume=False` starts over where an unfinished run stands.
+    """
+    tell = observer or SilentObserver()
+    chosen = find_preset(preset, epochs)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError(f"seed must be a whole number of at least 0: got {seed!r}")
+    where = find_device(device)
+    folder = RunFolder(out)
+    folder.check_free()
+    texts = data if isinstance(data, LabelledTexts) else read_labelled(data, text_column, label_column, label_names)
+    n_validation = _validation_size(len(texts), chosen.validation if validation is None else validation)
+    held_out = test  # read now, so that a wrong file is known before the training, not after it
+    if held_out is not None and not isinstance(held_out, LabelledTexts):
+        held_out = read_labelled(held_out, text_column, label_column, label_names, known=texts.label_names)
+    settings: Settings = {
+        **asdict(chosen),
+        "seed": seed,
+        "validation rows": n_validation,
+        "data": fingerprint(texts),
+        "device": where.type,
+    }
+    stored = folder.restore(settings) if resume else None
+    run = _Run(texts, chosen, n_validation, seed, where, tell)
+    state = run.epochs(stored, folder, settings)
+    return run.finish(
+        state, folder, held_out, Recipe.of(data, test, text_column, label_column, label_names, validation)
+    )
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; "auto" is a CUDA device where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).split("\n")[0]
+        there = "'cpu' or 'cuda'" if torch.cuda.is_available() else "'cpu'"
+        raise ParameterError(f"no device {name!r} here ({reason}): use {there}, or 'auto'") from error
+    return device
+
+
+def fingerprint(texts: LabelledTexts) -> str:
+    """A short name for exactly these texts and labels, in this order."""
+    digest = hashlib.sha256(repr(texts.label_names).encode())
+    digest.update(texts.labels.tobytes())
+    for text in texts.texts:
+        digest.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return digest.hexdigest()[:16]
+
+
+def accuracy(model: WordClassifier, texts: LabelledTexts) -> float:
+    """The share of texts whose label the model predicts."""
+    right = 0
+    for start in range(0, len(texts), _EVALUATION_BATCH):
+        logits = model.predict_logits(texts.texts[start : start + _EVALUATION_BATCH])
+        right += int((logits.argmax(axis=1) == texts.labels[start : start + _EVALUATION_BATCH]).sum())
+    return right / len(texts)
+
+
+def _validation_size(n: int, asked: int | float) -> int:
+    size = round(asked * n) if isinstance(asked, float) else asked
+    if not 1 <= size < n:
+        raise ParameterError(
+            f"of {n} rows, {size} would be kept for validation: "
+            f"give a number from 1 to {n - 1}, or a share between 0 and 1"
+        )
+    return size
+
+
+class _Run:
+    """The data in numbers, the model and its optimiser."""
+
+    def __init__(
+        self,
+        texts: LabelledTexts,
+        preset: Preset,
+        n_validation: int,
+        seed: int,
+        device: torch.device,
+        tell: TrainingObserver,
+    ) -> None:
+        self.preset, self.seed, self.device, self.tell = preset, seed, device, tell
+        self.texts = texts
+        self.train_rows, self.validation_rows = split_rows(len(texts), n_validation, seed)
+        absent = set(range(len(texts.label_names))) - set(texts.labels[self.train_rows].tolist())
+        if absent:
+            name = texts.label_names[min(absent)]
+            raise DataError(
+                f"no text labelled {name!r} is left to train on: keep fewer rows for validation, or give more data"
+            )
+        tell.message(f"reading {len(texts):,} texts")
+        tokens = TokenTexts.read(texts.texts, tell.message)
+        counted = np.arange(len(texts)) if preset.whole_vocabulary else self.train_rows
+        vocabulary = Vocabulary.from_counts(tokens.counts(counted), preset.max_vocabulary, preset.min_count)
+        self.tokens = tokens.numbered(vocabulary)
+        self.model = build(preset.sizes, vocabulary, texts.label_names)
+        self.model.initialise(seed, preset.embedding_scale, preset.heads_scale)
+        self.model.to(device)
+        self.steps_per_epoch = -(-len(self.train_rows) // preset.batch_size)
+        self.optimiser = Optimiser(self.model, preset, self.steps_per_epoch * preset.epochs)
+        tell.message(
+            f"{len(self.train_rows):,} texts to train on, {n_validation:,} to validate on, {len(vocabulary):,} words, "
+            f"labels {', '.join(texts.label_names)}"
+        )
+
+    def epochs(self, stored: TrainingState | None, folder: RunFolder, settings: Settings) -> TrainingState:
+        """All epochs that a stored state has not seen yet; the state is stored after each."""
+        history: tuple[EpochRecord, ...] = ()
+        state = stored
+        if stored is not None:
+            self.optimiser.restore(stored.tensors, stored.steps)
+            history = stored.history
+            self.tell.message(f"going on after epoch {len(history)} of {self.preset.epochs}")
+        self.tell.start(self.preset.epochs, self.steps_per_epoch, len(history) + 1)
+        for epoch in range(len(history) + 1, self.preset.epochs + 1):
+            began = time.perf_counter()
+            loss, right = self._epoch(epoch)
+            with self.optimiser.averaged():
+                validation = self._accuracy(self.validation_rows)
+                is_best = validation > max((record.validation_accuracy for record in history), default=-1.0)
+                record = EpochRecord(epoch, loss, right, validation, time.perf_counter() - began)
+                history = (*history, record)
+                if is_best:
+                    card = f"# Unfinished\n\nThe best model after epoch {epoch} of {self.preset.epochs}.\n"
+                    checkpoint.save(self.model, folder.best, card, self.preset.stored_dtype)
+            state = TrainingState(self.optimiser.steps, history, self.optimiser.state())
+            folder.store(state, settings)
+            self.tell.epoch_end(epoch, loss, right, validation, record.seconds, is_best)
+        assert state is not None
+        return state
+
+    def _epoch(self, epoch: int) -> tuple[float, float]:
+        """One pass over the training rows: mean loss and accuracy, as measured before each step."""
+        loss_sum, right, seen = 0.0, 0, 0
+        batches = epoch_batches(self.tokens, self.train_rows, self.preset, self.seed, epoch)
+        for step, (rows, ids) in enumerate(batches, start=1):
+            labels = torch.from_numpy(self.texts.labels[rows]).to(self.device)
+            loss, hits = self.optimiser.step(torch.from_numpy(ids).to(self.device), labels)
+            if not np.isfinite(loss):
+                raise NumericalError(f"the loss became {loss} in epoch {epoch}, step {step}: lower the learning rate")
+            loss_sum, right, seen = loss_sum + loss * len(rows), right + hits, seen + len(rows)
+            self.tell.step(epoch, step, loss_sum / seen, right / seen)
+        return loss_sum / seen, right / seen
+
+    @torch.no_grad()
+    def _accuracy(self, rows: Integers) -> float:
+        right = 0
+        for start in range(0, len(rows), _EVALUATION_BATCH):
+            batch = rows[start : start + _EVALUATION_BATCH]
+            ids = torch.from_numpy(self.tokens.pad(batch, self.preset.sizes.T_max)).to(self.device)
+            right += int((self.model(ids).argmax(dim=1).cpu().numpy() == self.texts.labels[batch]).sum())
+        return right / len(rows)
+
+    def finish(
+        self, state: TrainingState, folder: RunFolder, test: LabelledTexts | None, recipe: Recipe
+    ) -> TrainingReport:
+        """Measure the best model as it was stored, and put it in place with its card."""
+        best = checkpoint.load(folder.best)
+        self.model.load_state_dict(best.state_dict())
+        if test is not None:
+            self.tell.message(f"testing on {len(test):,} texts")
+        report = TrainingReport(
+            path=folder.out,
+            preset=self.preset,
+            seed=self.seed,
+            device=self.device.type,
+            labels=self.texts.label_names,
+            n_words=len(self.model.vocabulary),
+            n_train=len(self.train_rows),
+            n_validation=len(self.validation_rows),
+            n_test=0 if test is None else len(test),
+            best_epoch=state.best.epoch,
+            history=state.history,
+            validation_accuracy=self._accuracy(self.validation_rows),
+            test_accuracy=None if test is None else accuracy(self.model, test),
+        )
+        # This replaces the folder as a whole, and with it the state of the run.
+        checkpoint.save(best, folder.out, model_card(report, recipe), self.preset.stored_dtype)
+        return report

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lime.lime_text import LimeTextExplainer
+
+import limelight
+from conftest import small_model
+from limelight.document import word_forms
+from limelight.errors import NumericalError, ParameterError, UnknownNameError
+from limelight.explainers.lime import fit_surrogate, kernel_weights, sample_coalitions
+from reference.lime import jackknife_stderr, kernel, sample_one_by_one, weighted_ridge
+
+TEXT = "The film was not very good, it's a bad film and too long!"
+SAME = 1e-9  # float64 normal equations, centred or not
+FLOAT32 = 1e-4  # standard errors are computed in float32
+
+
+@settings(max_examples=50, deadline=None)
+@given(d=st.integers(1, 9), n=st.integers(10, 60), ridge=st.sampled_from([0.5, 1.0, 20.0]), seed=st.integers(0, 99))
+def test_fit_equals_the_normal_equations(d: int, n: int, ridge: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kept = sample_one_by_one(d, n, rng)
+    y = kept @ rng.normal(size=d) + rng.normal(size=n)
+    weights = kernel(kept, 0.25)
+    np.testing.assert_allclose(kernel_weights(kept, 0.25), weights, rtol=1e-12)
+    fit = fit_surrogate(kept, y, weights, ridge)
+    coefficients, intercept = weighted_ridge(kept, y, weights, ridge)
+    np.testing.assert_allclose(fit.coefficients, coefficients, rtol=0, atol=SAME)
+    assert fit.intercept == pytest.approx(intercept, abs=SAME)
+
+
+def test_fit_in_blocks_is_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    kept = sample_one_by_one(6, 50, rng)
+    y, weights = rng.normal(size=50), kernel(kept, 0.25)
+    whole = fit_surrogate(kept, y, weights, 1.0)
+    monkeypatch.setattr(sys.modules[fit_surrogate.__module__], "_ROWS_AT_ONCE", 7)
+    blocks = fit_surrogate(kept, y, weights, 1.0)
+    np.testing.assert_allclose(blocks.coefficients, whole.coefficients, atol=SAME)
+    np.testing.assert_allclose(blocks.stderr, whole.stderr, rtol=FLOAT32)
+
+
+def test_standard_errors_are_those_of_the_jackknife() -> None:
+    rng = np.random.default_rng(2)
+    kept = sample_one_by_one(5, 40, rng)  # few samples, so that leverages matter
+    y = np.exp(kept @ rng.normal(size=5)) + kept[:, 0] * rng.normal(size=40)  # neither linear nor homoscedastic
+    weights = kernel(kept, 0.25)
+    fit = fit_surrogate(kept, y, weights, 1.0)
+    np.testing.assert_allclose(fit.stderr, jackknife_stderr(kept, y, weights, 1.0, weighted_ridge), rtol=FLOAT32)
+
+
+def test_fidelity_is_the_weighted_r2() -> None:
+    rng = np.random.default_rng(3)
+    kept = sample_one_by_one(4, 80, rng)
+    weights = kernel(kept, 0.25)
+    linear = kept @ np.array([1.0, -2.0, 0.5, 0.0]) + 3
+    assert fit_surrogate(kept, linear, weights, 0.0).r2 == pytest.approx(1.0)
+    y = rng.normal(size=80)
+    fit = fit_surrogate(kept, y, weights, 1.0)
+    predicted = fit.intercept + kept @ fit.coefficients
+    mean = np.average(y, weights=weights)
+    assert fit.r2 == pytest.approx(1 - weights @ (y - predicted) ** 2 / (weights @ (y - mean) ** 2))
+
+
+def test_constant_outputs_give_zero_weights() -> None:
+    kept = sample_one_by_one(3, 20, np.random.default_rng(0))
+    fit = fit_surrogate(kept, np.full(20, 2.5), np.ones(20), 1.0)
+    np.testing.assert_allclose(fit.coefficients, 0, atol=SAME)
+    assert fit.intercept == pytest.approx(2.5)
+    assert np.isfinite(fit.r2)
+
+
+def test_samples_are_uniform_over_sizes_and_subsets() -> None:
+    n, d = 60_000, 4
+    kept = sample_coalitions(d, n, np.random.default_rng(5))
+    assert kept[0].all()
+    removed = d - kept[1:].sum(axis=1)
+    share = n / d
+    for size in range(1, d + 1):
+        assert abs((removed == size).sum() - share) < 5 * np.sqrt(share)
+    subsets = Counter(map(tuple, (~kept[1:][removed == 2]).tolist()))
+    pairs = [tuple(i in pair for i in range(d)) for pair in itertools.combinations(range(d), 2)]
+    assert set(subsets) == set(pairs)
+    for pair in pairs:
+        assert abs(subsets[pair] - share / 6) < 5 * np.sqrt(share / 6)
+
+
+@given(d=st.integers(1, 300), seed=st.integers(0, 5))
+@settings(max_examples=20, deadline=None)
+def test_no_size_is_ever_off(d: int, seed: int) -> None:
+    removed = d - sample_coalitions(d, 200, np.random.default_rng(seed), original_first=False).sum(axis=1)
+    assert removed.min() >= 1
+    np.testing.assert_array_equal(removed, np.random.default_rng(seed).integers(1, d + 1, size=200))
+
+
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+def test_95_percent_intervals_cover_95_percent(removal: Any) -> None:
+    """The difference of two independent runs is covered as often as it claims."""
+    model, inside, total = small_model(1), 0, 0
+    for seed in range(100):
+        first, second = (
+            limelight.explain(model, TEXT, "lime", removal=removal, n_samples=400, seed=s)
+            for s in (2 * seed, 2 * seed + 1)
+        )
+        assert first.stderr is not None
+        assert second.stderr is not None
+        inside += int((np.abs(first.weights - second.weights) < 1.96 * np.hypot(first.stderr, second.stderr)).sum())
+        total += len(first.weights)
+    assert 0.93 < inside / total < 0.97
+
+
+def test_error_falls_as_one_over_the_root_of_n() -> None:
+    model = small_model(2)
+    exact = limelight.explain(model, TEXT, "lime", n_samples=400_000, ridge=0.0).weights
+    distances = []
+    for n in (500, 8000):
+        runs = [limelight.explain(model, TEXT, "lime", n_samples=n, ridge=0.0, seed=s).weights for s in range(1, 25)]
+        distances.append(np.sqrt(np.mean([np.sum((run - exact) ** 2) for run in runs])))
+    assert distances[0] / distances[1] == pytest.approx(4.0, rel=0.25)
+
+
+def official(model: Any, text: str, removal: str, seed: int, n_samples: int) -> dict[str, float]:
+    explainer = LimeTextExplainer(
+        class_names=model.labels,
+        split_expression=word_forms,
+        bow=removal == "delete",
+        mask_string=None if removal == "delete" else "[UNK]",
+        random_state=seed,
+    )
+    explained = explainer.explain_instance(
+        text, model.predict_logits, labels=(2,), num_features=1000, num_samples=n_samples
+    )
+    names = explained.domain_mapper.indexed_string
+    return {names.word(j): weight for j, weight in explained.local_exp[2]}
+
+
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+def test_parity_with_the_official_implementation(removal: Any) -> None:
+    """Ours is as far from an official run as official runs are from each other."""
+    model, text, n = small_model(4), "the film was not very good , a bad end and too long !", 2000
+    runs = [official(model, text, removal, seed, n) for seed in range(8)]
+    ours = [
+        limelight.explain(model, text, "lime", target="positive", removal=removal, n_samples=n, seed=seed)
+        for seed in range(8)
+    ]
+    names = ours[0].features
+    theirs = np.array([[run[name] for name in names] for run in runs])
+    weights = np.array([e.weights for e in ours])
+    own = np.mean([np.linalg.norm(a - b) for a, b in itertools.combinations(theirs, 2)])
+    cross = np.mean([np.linalg.norm(a - b) for a in theirs for b in weights])
+    assert cross < 1.15 * own
+    assert np.linalg.norm(theirs.mean(axis=0)) > 5 * own  # so that the comparison says something
+
+
+def test_diagnostics_stand_beside_the_weights() -> None:
+    model = small_model()
+    e = limelight.explain(model, TEXT, "lime", target="positive", n_samples=3000)
+    document = model.read(TEXT)
+    assert e.diagnostics["model_prediction"] == pytest.approx(model.predict_logits([document.text])[0][2])
+    assert e.diagnostics["surrogate_prediction"] == pytest.approx(e.diagnostics["intercept"] + e.weights.sum())
+    assert 0 < e.diagnostics["r2"] < 1
+    assert e.parameters == {
+        "features": "words",
+        "removal": "mask",
+        "output": "logit",
+        "seed": 0,
+        "n_samples": 3000,
+        "kernel_width": 0.25,
+        "ridge": 1.0,
+        "original_first": True,
+    }
+    proba = limelight.explain(model, TEXT, "lime", target="positive", output="probability")
+    assert proba.diagnostics["model_prediction"] == pytest.approx(model.predict_proba([TEXT])[0][2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_samples": 1}, "n_samples"),
+        ({"n_samples": 10.5}, "n_samples"),
+        ({"kernel_width": 0}, "kernel_width"),
+        ({"kernel_width": float("nan")}, "kernel_width"),
+        ({"ridge": -1}, "ridge"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_values_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        limelight.explain(small_model(), TEXT, "lime", **options)
+
+
+def test_unknown_names_are_refused_with_a_hint() -> None:
+    model = small_model()
+    with pytest.raises(UnknownNameError, match="did you mean 'n_samples'"):
+        limelight.explain(model, TEXT, "lime", num_samples=10)
+    with pytest.raises(UnknownNameError, match="did you mean 'lime'"):
+        limelight.explain(model, TEXT, "lyme")
+    with pytest.raises(UnknownNameError, match="choose from 'negative', 'neutral', 'positive'"):
+        limelight.explain(model, TEXT, "lime", target="nice")
+    with pytest.raises(UnknownNameError, match="removal"):
+        limelight.explain(model, TEXT, "lime", removal="erase")  # type: ignore[arg-type]
+
+
+def test_outputs_that_are_not_finite_are_reported() -> None:
+    model = small_model()
+    model.W_l.data[0, 0, 0] = float("nan")
+    with pytest.raises(NumericalError, match="not finite"):
+        limelight.explain(model, TEXT, "lime")

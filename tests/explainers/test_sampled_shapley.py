@@ -1,0 +1,187 @@
+"""Shapley values by paired permutations: efficiency, enumeration, honest errors, and when they stand in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight
+from conftest import small_model
+from limelight.errors import NumericalError, ParameterError, UnknownNameError
+from limelight.explainers import sampled_shapley
+from limelight.explainers.shapley import arrivals, student_factor
+from reference.sampling_and_paths import shapley_of_game
+from reference.small_transformers import small_transformer
+
+TEXT = "The film was not very good, it's a bad film and too long!"
+SHORT = "the film was great but bad"
+ROUNDING = 1e-9
+
+
+class Opaque:
+    """A model that can only be asked."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._model = small_model(seed)
+        self.labels, self.read, self.perturb = self._model.labels, self._model.read, self._model.perturb
+        self.predict_logits, self.predict_proba = self._model.predict_logits, self._model.predict_proba
+
+
+def transformer() -> Any:
+    model, own = small_transformer("bert")
+    return limelight.wrap(model.double(), own)
+
+
+@pytest.mark.parametrize("make", [Opaque, transformer])
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+@pytest.mark.parametrize("output", ["logit", "probability"])
+def test_values_add_up_exactly_however_few_were_drawn(make: Any, removal: Any, output: Any) -> None:
+    model = make()
+    e = limelight.explain(model, TEXT, "shapley", removal=removal, output=output, n_samples=2, target="positive")
+    document = model.read(TEXT)
+    game = model.perturb(document, document.features("words"), removal)
+    logits = game(np.array([[True] * len(e), [False] * len(e)]))
+    values = logits if output == "logit" else np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert e.weights.sum() == pytest.approx(values[0, 2] - values[1, 2], abs=ROUNDING)
+
+
+@pytest.mark.parametrize("make", [Opaque, transformer])
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+def test_values_approach_those_of_enumeration(make: Any, removal: Any) -> None:
+    model = make()
+    document = model.read(SHORT)
+    game = model.perturb(document, document.features("words"), removal)
+    table: dict[bytes, float] = {}
+
+    def value(kept: np.ndarray) -> float:
+        if kept.tobytes() not in table:
+            table[kept.tobytes()] = float(game(kept[None])[0, 1])
+        return table[kept.tobytes()]
+
+    exact = shapley_of_game(value, 6)
+    e = limelight.explain(model, SHORT, "shapley", removal=removal, target="neutral", n_samples=3000, seed=1)
+    assert e.stderr is not None
+    assert np.abs((e.weights - exact) / np.maximum(e.stderr, 1e-12)).max() < 4
+    assert e.stderr.max() < 0.1 * np.abs(exact).max()
+
+
+def test_the_exact_way_is_taken_where_there_is_one_and_said() -> None:
+    model = small_model()
+    exact = limelight.explain(model, TEXT, "shapley")
+    assert (exact.exact, exact.stderr) == (True, None)
+    assert "n_samples" not in exact.parameters
+    for arguments in ({"removal": "delete"}, {"output": "probability"}):
+        sampled = limelight.explain(model, TEXT, "shapley", n_samples=100, **arguments)  # type: ignore[arg-type]
+        assert not sampled.exact
+        assert sampled.stderr is not None
+        assert sampled.diagnostics["estimator"] == "paired permutations"
+        assert sampled.parameters["n_samples"] == 100
+    with pytest.raises(UnknownNameError, match="precision"):
+        limelight.explain(model, TEXT, "shapley", removal="delete", precision=1e-4)
+    assert "shapley" not in [e.method for e in limelight.compare(model, TEXT, removal="delete", n_samples=9)]
+
+
+def test_sampled_values_approach_the_exact_ones() -> None:
+    exact = limelight.explain(small_model(), TEXT, "shapley", target="positive").weights
+    spreads = []
+    for n_permutations in (16, 256):
+        runs = [
+            limelight.explain(Opaque(), TEXT, "shapley", target="positive", n_permutations=n_permutations, seed=s)  # type: ignore[arg-type]
+            for s in range(40)
+        ]
+        assert runs[0].diagnostics["permutations"] == n_permutations
+        spreads.append(np.sqrt(np.mean([np.sum((run.weights - exact) ** 2) for run in runs])))
+        mean = np.mean([run.weights for run in runs], axis=0)
+        noise = np.std([run.weights for run in runs], axis=0, ddof=1) / math.sqrt(len(runs))
+        assert np.abs((mean - exact) / noise).max() < 4.5
+    assert spreads[0] / spreads[1] == pytest.approx(4, rel=0.25)
+
+
+@pytest.mark.parametrize("n_permutations", [8, 24, 60])
+def test_95_percent_intervals_cover_95_percent(n_permutations: int) -> None:
+    """Also with four pairs, whose spread is a guess: the errors are widened for it."""
+    inside = total = 0
+    for model_seed in range(4):
+        exact = limelight.explain(small_model(model_seed), TEXT, "shapley", target="positive").weights
+        for seed in range(60):
+            e = limelight.explain(
+                Opaque(model_seed),  # type: ignore[arg-type]
+                TEXT,
+                "shapley",
+                target="positive",
+                n_permutations=n_permutations,
+                seed=seed,
+            )
+            assert e.stderr is not None
+            inside += int((np.abs(e.weights - exact) < 1.96 * e.stderr).sum())
+            total += len(exact)
+    assert 0.93 < inside / total < 0.98
+
+
+def test_pairing_halves_nothing_but_the_noise() -> None:
+    """For an additive game a pair knows all: no error is left."""
+
+    class Additive(Opaque):
+        def __init__(self) -> None:
+            super().__init__()
+            self.perturb = lambda document, features, removal: (
+                lambda kept: np.stack([kept @ np.arange(len(features)) * c for c in (0.0, 1.0, 2.0)], axis=1)
+            )
+
+    e = limelight.explain(Additive(), TEXT, "shapley", target="neutral", n_samples=10)  # type: ignore[arg-type]
+    np.testing.assert_allclose(e.weights, np.arange(len(e)), atol=ROUNDING)
+    assert e.stderr is not None
+    np.testing.assert_allclose(e.stderr, 0, atol=ROUNDING)
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)  # type: ignore[arg-type]
+    monkeypatch.setattr(sampled_shapley, "_ROWS_AT_ONCE", 1)
+    blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)  # type: ignore[arg-type]
+    np.testing.assert_allclose(blocks.weights, whole.weights, atol=ROUNDING)
+    assert whole.stderr is not None
+    np.testing.assert_allclose(blocks.stderr, whole.stderr, atol=ROUNDING)
+
+
+def test_one_and_two_words_are_exact() -> None:
+    model = Opaque()
+    e = limelight.explain(model, "great", "shapley", target="neutral")  # type: ignore[arg-type]
+    f = model.predict_logits(["great", "[UNK]"])[:, 1]
+    assert e.weights == pytest.approx([f[0] - f[1]], abs=ROUNDING)
+    assert e.stderr is not None
+    assert e.stderr.tolist() == [0.0]
+    two = limelight.explain(model, "great film", "shapley", target="neutral", n_samples=2)  # type: ignore[arg-type]
+    exact = limelight.explain(small_model(), "great film", "shapley", target="neutral")
+    np.testing.assert_allclose(two.weights, exact.weights, atol=ROUNDING)
+    assert two.stderr is not None
+    assert two.stderr.tolist() == [0.0, 0.0]
+
+
+def test_arrivals_are_one_more_each_time() -> None:
+    there = arrivals(np.array([[2, 0, 1], [1, 2, 0]]))
+    expected = [[0, 0, 1], [1, 0, 1], [0, 1, 0], [0, 1, 1]]
+    assert there.astype(int).tolist() == expected
+
+
+def test_student_factors_are_those_of_the_tables() -> None:
+    tables = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 29: 2.045, 120: 1.980}
+    for freedom, quantile in tables.items():
+        assert student_factor(freedom) * 1.959964 == pytest.approx(quantile, abs=6e-4)
+    assert student_factor(10**9) == 1
+
+
+def test_bad_options_and_bad_numbers_are_refused() -> None:
+    for name, wrong in (("n_samples", 1), ("n_samples", 2.5), ("n_permutations", 0), ("n_permutations", True)):
+        with pytest.raises(ParameterError, match=name):
+            limelight.explain(Opaque(), TEXT, "shapley", **{name: wrong})  # type: ignore[arg-type]
+
+    class Broken(Opaque):
+        def __init__(self) -> None:
+            super().__init__()
+            self.perturb = lambda document, features, removal: lambda kept: np.full((len(kept), 3), np.nan)
+
+    with pytest.raises(NumericalError, match="not finite"):
+        limelight.explain(Broken(), TEXT, "shapley", n_samples=10)  # type: ignore[arg-type]
