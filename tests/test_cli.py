@@ -68,7 +68,8 @@ def test_explain_shows_the_prediction_and_a_row_per_method(folder: Path) -> None
     lines = result.stdout.splitlines()
     assert re.match(r"(negative|neutral|positive) +━*─* +\d+\.\d % +logit", lines[0])
     rows = [line for line in lines if "GREAT" in line]
-    labels = [info.label for info in methods() if info.default]
+    # The small model is a ratio game: the exact values, which are shown with those of Figure 1, exist.
+    labels = [method.label for method in methods() if method.default or method.ways[0].default]
     assert len(labels) >= len(FIGURE_1)
     assert [row.startswith(f"{label} ") for row, label in zip(rows, labels, strict=True)] == [True] * len(labels)
 
@@ -118,21 +119,93 @@ def test_exact_values_take_a_precision(folder: Path) -> None:
     )
 
 
-def test_all_methods_are_those_that_the_model_can_serve(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_methods_are_those_that_the_model_can_serve(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = run("explain", "fine film", "--model", folder, "--method", "all", "--format", "json")
-    assert [e["method"] for e in json.loads(result.stdout)["explanations"]] == [info.id for info in methods()]
+    assert [e["method"] for e in json.loads(result.stdout)["explanations"]] == [method.id for method in methods()]
+    assert result.stderr == ""
+
+    class OnlyPerturbed:
+        """A view with one capability."""
+
+        def __init__(self, text: str) -> None:
+            whole = small_model().view(text)
+            self.document, self.labels, self.logits = whole.document, whole.labels, whole.logits
+            self.removals, self.game = whole.removals, whole.game
 
     class OnlyPerturbable:
-        def __init__(self) -> None:
-            inner = small_model()
-            self.labels, self.read, self.perturb = inner.labels, inner.read, inner.perturb
-            self.predict_logits, self.predict_proba = inner.predict_logits, inner.predict_proba
+        labels = small_model().labels
+        view = staticmethod(OnlyPerturbed)
 
     monkeypatch.setattr(limelight, "load", lambda path: OnlyPerturbable(), raising=False)
-    result = run("explain", "fine film", "--method", "all", "--format", "json")
-    assert "lime" in [e["method"] for e in json.loads(result.stdout)["explanations"]]
-    assert "gxi" not in result.stdout
-    assert result.stderr.startswith("note: left out")
+    file = tmp_path / "lines.txt"
+    file.write_text("fine film\nbad end\n")
+    result = run("explain", "--file", file, "--lines", "--method", "all", "--samples", "20", "--format", "json")
+    assert result.exit_code == 0, result.output
+    for line in result.stdout.splitlines():
+        assert [e["method"] for e in json.loads(line)["explanations"]] == ["lime", "leave-one-out", "shapley"]
+    left_out = [m.id for m in methods() if m.id not in ("lime", "leave-one-out", "shapley")]
+    assert result.stderr == (
+        f"note: left out, because they do not apply to this model with these options: {', '.join(left_out)}\n"
+    )
+
+
+def test_removal_and_output_decide_which_methods_apply(folder: Path) -> None:
+    options = ("--method", "all", "--removal", "delete", "--samples", "20", "--format", "json")
+    result = run("explain", "fine film", "--model", folder, *options)
+    assert "lime-limit" in result.stderr
+    assert "lime-limit" not in result.stdout
+    shapley = json.loads(result.stdout)["explanations"][-1]
+    assert (shapley["method"], shapley["exact"]) == ("shapley", False)
+
+
+def test_any_option_of_a_method_can_be_set(folder: Path) -> None:
+    def parameters(*arguments: str) -> dict[str, object]:
+        result = run("explain", "fine film", "--model", folder, "--format", "json", *arguments)
+        assert result.exit_code == 0, result.output
+        (explanation,) = json.loads(result.stdout)["explanations"]
+        own: dict[str, object] = explanation["parameters"]
+        return own
+
+    attention = parameters("--method", "alpha-avg", "--set", "layer=0", "--set", "head=1")
+    assert (attention["layer"], attention["head"]) == (0, 1)
+    assert parameters("--method", "alpha-avg", "--set", "head=none", "--set", "layer=mean")["layer"] == "mean"
+    lime = parameters("-m", "lime", "--samples", "50", "--set", "kernel_width=inf", "--set", "original_first=False")
+    assert (lime["n_samples"], lime["kernel_width"], lime["original_first"]) == (50, "inf", False)
+    path = parameters("-m", "integrated-gradients", "--set", "baseline='mask'", "--set", " steps = 32 ")
+    assert (path["baseline"], path["steps"]) == ("mask", 32)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["layer"], "--set must look like NAME=VALUE, such as --set layer=0: got 'layer'"),
+        (["=1"], "got '=1'"),
+        (["layer="], "got 'layer='"),
+        (["la yer=1"], "got 'la yer=1'"),
+        (["laier=1"], "unknown option for alpha-avg 'laier': did you mean 'layer'?"),
+        (["head=1.5"], "head must be a whole number or None: got 1.5"),
+        (["head=first"], "head must be a whole number or None: got 'first'"),
+        (["head=true"], "head must be a whole number or None: got True"),
+        (["head='1'"], "head must be a whole number or None: got '1'"),
+        (["head=7"], "head"),
+        (["layer=0", "layer=-1"], "--set layer=-1: 'layer' was set before"),
+        (["seed=1"], "'seed' is no option of a method; use --seed"),
+        (["methods=lime"], "use --method"),
+        (["progress=1"], "'progress' is no option of a method"),
+        (["\x1b[31m=1"], "got '␛[31m=1'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(folder: Path, settings: list[str], said: str) -> None:
+    given = [part for setting in settings for part in ("--set", setting)]
+    result = run("explain", "fine film", "--model", folder, "--method", "alpha-avg", *given)
+    assert_refused(result, said.replace("␛", "\\x1b"))
+
+
+def test_an_option_is_given_in_one_place(folder: Path) -> None:
+    result = run("explain", "fine", "--model", folder, "--samples", "9", "--set", "n_samples=9")
+    assert_refused(result, "'n_samples' was given twice: by --samples and by --set")
 
 
 def test_numbers_and_no_color(folder: Path) -> None:
@@ -260,11 +333,14 @@ def test_a_text_that_names_a_file_gets_a_note(folder: Path, tmp_path: Path, monk
     assert "use --file review.txt" in result.stderr
 
 
-def test_numbers_that_are_not_finite_are_refused_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = comparison_of("fine", [1.0], diagnostics={"r2": np.nan})
+def test_numbers_that_are_not_finite_are_written_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = comparison_of("fine", [1.0], stderr=[np.nan], diagnostics={"r2": np.nan, "most": np.inf})
     monkeypatch.setattr(limelight, "load", lambda path: small_model(), raising=False)
-    monkeypatch.setattr(limelight, "compare", lambda *args, **options: broken)
-    assert_refused(run("explain", "fine", "--format", "json"), "cannot be written as JSON")
+    monkeypatch.setattr(limelight, "compare", lambda *args, **options: odd)
+    written = run("explain", "fine", "--format", "json").stdout
+    assert '"stderr": [null]' in written
+    assert '{"r2": "nan", "most": "inf"}' in written
+    assert limelight.Comparison.from_dict(json.loads(written)) == odd
 
 
 def test_json_and_html_are_utf_8_on_any_terminal(folder: Path) -> None:
@@ -302,7 +378,8 @@ def test_a_closed_pipe_is_no_accident(folder: Path, format: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["explain", "--help"], ["train", "--help"], ["methods"]]
+    "arguments",
+    [["--version"], ["--help"], ["explain", "--help"], ["train", "--help"], ["reproduce", "--help"], ["methods"]],
 )
 def test_answers_without_torch(arguments: list[str]) -> None:
     code = (
@@ -319,6 +396,13 @@ def test_version() -> None:
     assert run("--version").stdout == f"limelight {limelight.__version__}\n"
 
 
+def test_python_m_limelight_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "limelight", "--version"], capture_output=True, timeout=60, check=False, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"limelight {limelight.__version__}\n")
+
+
 def test_help_has_examples() -> None:
     assert "limelight explain" in run("--help").stdout
     for command in ("explain", "train"):
@@ -327,15 +411,21 @@ def test_help_has_examples() -> None:
         assert "Examples" in result.stdout
 
 
-@pytest.mark.parametrize("columns", ["40", "120"])
+@pytest.mark.parametrize("columns", ["40", "80", "120"])
 def test_methods_lists_all_with_what_they_need(columns: str) -> None:
     result = CliRunner().invoke(cli.app, ["methods"], env={"COLUMNS": columns})
     words = re.sub(r"\s+", " ", result.stdout)
-    for info in methods():
-        assert info.id in words
-        assert info.label in words
-        assert info.needs[0] in words
-    assert ("exact" in words, "sampled" in words) == (True, True)
+    for method in methods():
+        assert f"{method.id} {method.label} {method.summary}" in words
+        for way in method.ways:
+            only = "".join(f" --{name} {value}" for name, value in way.only.items())
+            facts = f"needs {way.need}, {'sampled' if way.sampled else 'not sampled'}{', only for' if only else ''}"
+            assert f"{facts}{only}" in words
+            for name, default in way.parameters.items():
+                # As it is typed after --set.
+                assert f"{name}={default}" in words or f"{name}={str(default).lower()}" in words
+    assert "needs ratio game, not sampled, only for --removal mask --output logit" in words
+    assert "sampled: needs perturbation, sampled n_samples=5000 n_permutations=none" in words
     assert max(map(len, result.stdout.splitlines())) <= int(columns)
 
 

@@ -36,12 +36,12 @@ def run(*arguments: str | Path) -> Result:
 
 def test_the_precision_is_the_models(folder: Path) -> None:
     text, options = "A great film", ("--method", "gxi", "--format", "json")
-    found = [
+    logits = [
         json.loads(run(text, "--model", folder, "--dtype", dtype, *options).stdout)["prediction"]["logits"]
         for dtype in ("float32", "bfloat16")
     ]
-    assert found[0] != found[1]
-    assert found[0] == pytest.approx(found[1], abs=0.05)
+    assert logits[0] != logits[1]
+    assert logits[0] == pytest.approx(logits[1], abs=0.05)
     refused = run(text, "--dtype", "float16")
     assert refused.exit_code == 2
     assert "only Hugging Face models take dtype" in refused.output

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.document import UNKNOWN, Document, read_words, word_forms
 from limelight.errors import EmptyTextError, InputError, UnknownNameError
+from limelight.features import features_of
 
 
 @pytest.mark.parametrize(
@@ -42,19 +44,21 @@ def test_spans_are_ordered_and_hold_what_was_written(text: str) -> None:
 def test_a_long_text_is_cut_with_a_notice() -> None:
     document = Document.read("one two three four", limit=3)
     assert [word.form for word in document.words] == ["one", "two", "three"]
-    assert document.words_cut == 1
     assert "4 words" in document.notices[0]
+    assert "last 1 were cut" in document.notices[0]
     assert "reads 3" in document.notices[0]
     assert Document.read("one two three", limit=3).notices == ()
 
 
 def test_features_own_one_or_all_occurrences() -> None:
     document = Document.read("Good, GOOD film")
-    words = document.features("words")
+    words = features_of(document, "words")
     assert words.names == ("good", ",", "film")
     assert words.owned == ((0, 2), (1,), (3,))
     assert words.spans == (((0, 4), (6, 10)), ((4, 5),), ((11, 15),))
-    occurrences = document.features("occurrences")
+    assert words.owners.tolist() == [0, 1, 0, 2]
+    assert words.total(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0, 0, 1, 2, 3])).tolist() == [7.0, 3.0, 5.0]
+    occurrences = features_of(document, "occurrences")
     assert occurrences.names == ("good", ",", "good", "film")
     assert occurrences.owned == ((0,), (1,), (2,), (3,))
 
@@ -69,4 +73,4 @@ def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(InputError, match="bytes"):
         Document.read(b"bytes")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="did you mean 'words'"):
-        Document.read("a").features("word")  # type: ignore[arg-type]
+        features_of(Document.read("a"), "word")  # type: ignore[arg-type]

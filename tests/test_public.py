@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+import pkgutil
+import subprocess
+import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 import limelight
 from conftest import small_model
+from limelight.explainers.method import Exact, Question, Weights, forget, method
+from limelight.view import Attentive
+
+HEAVY = ("matplotlib", "numba", "pandas", "scipy", "torch", "transformers")
 
 
 def test_every_public_name_is_there_and_listed_in_order() -> None:
@@ -20,16 +29,96 @@ def test_every_public_name_is_there_and_listed_in_order() -> None:
         limelight.explian  # noqa: B018
 
 
+def test_dir_shows_what_is_loaded_later() -> None:
+    code = "import limelight; print(*dir(limelight)); print(*limelight.__all__)"
+    shown, public = (set(line.split()) for line in _output_of(code).splitlines())
+    assert {"load", "wrap", "AttentionClassifier", "__version__"} <= shown
+    assert public <= shown
+
+
+def test_importing_limelight_imports_nothing_heavy() -> None:
+    code = "import sys, limelight, limelight.cli; print(*sys.modules)"
+    assert not set(HEAVY) & set(_output_of(code).split())
+
+
+def _output_of(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def test_no_public_callable_shares_the_name_of_a_submodule() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(limelight.__path__)}
+    assert {"explaining", "explainers", "cli"} <= modules
+    assert not modules & set(limelight.__all__)
+    # Nor does a package of ours hide one of its modules behind a name of its own.
+    for package in pkgutil.walk_packages(limelight.__path__, "limelight."):
+        if package.ispkg:
+            there = importlib.import_module(package.name)
+            for module in pkgutil.iter_modules(there.__path__, f"{package.name}."):
+                if not module.name.endswith("__main__"):
+                    assert importlib.import_module(module.name) is getattr(there, module.name.rpartition(".")[2])
+
+
+def test_modules_can_be_imported_by_any_name() -> None:
+    import limelight.cli.explain as command
+    import limelight.explainers.method as module
+
+    assert module.methods is limelight.methods
+    assert callable(command.explain)
+
+
+def test_a_method_that_is_declared_later_is_found_listed_and_used() -> None:
+    before = [one.id for one in limelight.methods()]
+    position = method("position", label="Position", summary="Later words weigh more", signed=False)
+
+    @position.way(Attentive, uses=("output",))
+    def counted(question: Question[Attentive], *, first: int = 1) -> Weights:
+        return Weights(np.arange(first, first + len(question.features), dtype=float), Exact())
+
+    try:
+        assert [one.id for one in limelight.methods()] == sorted(
+            [*before, "position"], key=lambda id: _order(id, before)
+        )
+        explanation = limelight.explain(small_model(), "great , bad", "position", first=np.int64(5))
+        assert explanation.weights.tolist() == [5, 6, 7]
+        assert (explanation.label, explanation.signed, explanation.evaluations) == ("Position", False, 0)
+        assert explanation.parameters == {"features": "words", "output": "logit", "first": 5}
+        assert "position" in limelight.compare(small_model(), "great", ["gxi", "position"])
+        with pytest.raises(limelight.LimelightError, match="first must be a whole number"):
+            limelight.explain(small_model(), "great", "position", first="one")
+    finally:
+        forget("position")
+    assert [one.id for one in limelight.methods()] == before
+
+
+def _order(id: str, before: list[str]) -> tuple[bool, Any]:
+    """Those of Figure 1 as they were, then the others by name."""
+    figure_1 = before[:7]
+    return (False, figure_1.index(id)) if id in figure_1 else (True, id)
+
+
 def test_the_contract_of_an_explanation() -> None:
     model = small_model()
     e = limelight.explain(model, "A great film.", method="lime", target="positive", seed=0, n_samples=100)
     assert e.features == ("a", "great", "film", ".")
     assert e.weights.shape == (4,)
     assert e.spans == (((0, 1),), ((2, 7),), ((8, 12),), ((12, 13),))
-    assert (e.method, e.target, e.exact) == ("lime", "positive", False)
+    assert (e.method, e.label, e.target, e.exact, e.signed) == ("lime", "LIME", "positive", False, True)
+    assert (e.accuracy, e.evaluations is not None and e.evaluations > 0) == ("sampled", True)
     assert e.prediction.probabilities.sum() == pytest.approx(1)
+    assert limelight.Explanation.from_dict(json.loads(json.dumps(e.to_dict()))) == e
     with pytest.raises(ValueError, match="read-only"):
         e.weights[0] = 1.0
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    asked = [limelight.compare(small_model(), "great , bad", seed=seed, n_samples=50) for seed in (0, np.int64(0), 1)]
+    assert asked[0] == asked[1]
+    assert asked[0] != asked[2]
+
+
+def test_accuracy_says_how_far_weights_can_be_trusted() -> None:
+    c = limelight.compare(small_model(), "great , bad", ["gxi", "shapley", "lime", "lime-theorem"])
+    assert [e.accuracy for e in c] == ["exact", "bounded", "sampled", "approximate"]
 
 
 def test_a_comparison_has_one_set_of_features() -> None:
@@ -38,6 +127,8 @@ def test_a_comparison_has_one_set_of_features() -> None:
     assert [e.method for e in c] == ["gxi", "shapley"]
     np.testing.assert_array_equal(c.weights[1], c["shapley"].weights)
     assert [e["method"] for e in c.to_dict()["explanations"]] == ["gxi", "shapley"]
+    assert "shapley" in c
+    assert "lime" not in c
     with pytest.raises(KeyError, match="lime"):
         c["lime"]
 
@@ -49,3 +140,4 @@ def test_the_limit_of_infinitely_many_samples_can_be_written_as_json() -> None:
     written = json.loads(json.dumps(e.to_dict(), allow_nan=False))
     assert written["parameters"]["n_samples"] == "inf"
     assert e.parameters["n_samples"] == math.inf
+    assert limelight.Explanation.from_dict(written) == e

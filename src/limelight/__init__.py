@@ -9,21 +9,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from limelight.document import Document
 from limelight.errors import LimelightError
-from limelight.explainers.method import MethodInfo, methods
+from limelight.explainers.method import Method, Way, methods
 from limelight.explaining import compare, explain
 from limelight.explanation import Comparison, Explanation, Prediction
+from limelight.progress import Progress
 from limelight.theory.ratio_game import RatioGame
+from limelight.view import View
 
 if TYPE_CHECKING:
     from limelight.models.load import load, wrap
     from limelight.models.words.attention import AttentionClassifier, AttentionConfig
     from limelight.models.words.transformer import TransformerClassifier
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AttentionClassifier",
@@ -32,10 +35,13 @@ __all__ = [
     "Document",
     "Explanation",
     "LimelightError",
-    "MethodInfo",
+    "Method",
     "Prediction",
+    "Progress",
     "RatioGame",
     "TransformerClassifier",
+    "View",
+    "Way",
     "compare",
     "explain",
     "load",
@@ -56,6 +62,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    import importlib
-
     return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.method import MethodInfo, find
+from limelight.explainers.method import Way, find
 from limelight.explaining import explain
 from limelight.explanation import Explanation
-from limelight.view import Classifier
-
-Explain = Callable[..., Explanation]
+from limelight.progress import Silent
+from limelight.view import Attentive, Classifier, Layered
 
 
 def check_explainer(method: str, model: Classifier, **options: Any) -> None:
@@ -27,10 +26,9 @@ def check_explainer(method: str, model: Classifier, **options: Any) -> None:
         check(method, model, options)
 
 
-def _version(method: str, model: Classifier) -> MethodInfo:
+def _way(method: str, model: Classifier) -> Way:
     """The way in which a method applies to a model when nothing else is asked for."""
-    info = find(method)
-    return info.version(model, {"removal": "mask", "output": "logit"}) or info
+    return find(method).required_way(model.view("a text"), {"removal": "mask", "output": "logit"})
 
 
 def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> None:
@@ -39,18 +37,28 @@ def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> No
         e = explain(model, text, method, features=kind, **options)
         d = len(e.features)
         assert e.weights.shape == (d,), f"{d} features but weights of shape {e.weights.shape}"
-        assert e.weights.dtype == np.float64, f"weights are {e.weights.dtype}, not float64"
         assert np.isfinite(e.weights).all(), "weights that are not finite"
         assert len(e.spans) == d, f"{d} features but spans for {len(e.spans)}"
         if e.stderr is not None:
             assert e.stderr.shape == (d,), f"{d} features but standard errors of shape {e.stderr.shape}"
             assert (e.stderr >= 0).all(), "a standard error below zero"
-        info = _version(method, model)
-        assert e.exact == info.exact, "the explanation and the registry disagree on what is exact"
-        assert (e.stderr is not None) == ("seed" in info.uses), "standard errors belong to sampled methods"
-        assert info.signed or (e.weights >= 0).all(), "a weight below zero from a method without sign"
-        assert e.method == method, f"{method!r} calls itself {e.method!r}"
         assert e.seconds >= 0, "time that runs backwards"
+
+
+def _check_what_it_says_of_itself(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    declared, way = find(method), _way(method, model)
+    e = explain(model, "The film was great, but too long.", method, **options)
+    assert e.method == method, f"{method!r} calls itself {e.method!r}"
+    assert (e.label, e.signed) == (declared.label, declared.signed), (
+        f"the explanation says ({e.label!r}, signed={e.signed}), its method ({declared.label!r}, "
+        f"signed={declared.signed})"
+    )
+    assert e.signed or (e.weights >= 0).all(), "a weight below zero from a method without sign"
+    assert (e.stderr is not None) == way.sampled, "standard errors belong to sampled methods"
+    assert type(e.evaluations) is int, f"evaluations must be a whole number: got {e.evaluations!r}"
+    assert e.evaluations >= 0, f"the model was asked {e.evaluations} times"
+    if "error" in e.diagnostics:
+        assert 0 <= e.diagnostics["error"] < np.inf, f"an error bound of {e.diagnostics['error']!r}"
 
 
 def _check_spans(method: str, model: Classifier, options: dict[str, Any]) -> None:
@@ -74,11 +82,13 @@ def _check_determinism(method: str, model: Classifier, options: dict[str, Any]) 
     assert first.weights.tobytes() == again.weights.tobytes(), "the same seed gives other weights"
     if first.stderr is not None and again.stderr is not None:
         assert first.stderr.tobytes() == again.stderr.tobytes(), "the same seed gives other standard errors"
+    numpys = explain(model, text, method, seed=np.int64(7), **options)
+    assert numpys == first, "NumPy's 7 is another seed than Python's"
     # The legacy global state is read only to see that it is left alone.
     before = str(np.random.get_state())  # noqa: NPY002
     other = explain(model, text, method, seed=8, **options)
     assert before == str(np.random.get_state()), "the global random state was touched"  # noqa: NPY002
-    if "seed" in _version(method, model).uses:
+    if _way(method, model).sampled:
         assert first.weights.tobytes() != other.weights.tobytes(), "a sampled method ignores the seed"
     else:
         assert first.weights.tobytes() == other.weights.tobytes(), "a method without samples depends on the seed"
@@ -103,7 +113,7 @@ def _check_targets(method: str, model: Classifier, options: dict[str, Any]) -> N
         assert e.target == label, f"asked for {label!r}, got {e.target!r}"
         weights.append(e.weights)
     # Attention knows no target: that is the paper's point.
-    if not {"attention", "attention layers"} & set(_version(method, model).needs):
+    if _way(method, model).needs not in (Attentive, Layered):
         assert not np.allclose(weights[0], weights[1]), "the target makes no difference"
 
 
@@ -124,25 +134,54 @@ def _check_odd_documents(method: str, model: Classifier, options: dict[str, Any]
 def _check_serialisation(method: str, model: Classifier, options: dict[str, Any]) -> None:
     e = explain(model, "The film: <b>great</b>!", method, **options)
     data = json.loads(json.dumps(e.to_dict(), allow_nan=False))
-    for key in (
-        "method",
-        "target",
-        "features",
-        "weights",
-        "spans",
-        "stderr",
-        "exact",
-        "prediction",
-        "seconds",
-        "parameters",
-    ):
-        assert key in data, f"to_dict() lacks {key!r}"
     assert data["weights"] == e.weights.tolist(), "weights change when written as JSON"
+    assert Explanation.from_dict(data) == e, "an explanation that is not the same when it is read back"
     assert "<b>" not in e.to_html(), "text reaches the page without being escaped"
+
+
+class _Stopped(Exception):
+    """How a call is cancelled here."""
+
+
+class _Stopping(Silent):
+    """Progress that cancels the call as soon as it hears of "begin" or "advance"."""
+
+    def __init__(self, at: str) -> None:
+        self._at, self.stopped, self.ended = at, False, False
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        self._hear("begin")
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self._hear("advance")
+
+    def end(self) -> None:
+        self.ended = True
+
+    def _hear(self, event: str) -> None:
+        if event == self._at:
+            self.stopped = True
+            raise _Stopped
+
+
+def _check_cancelling(method: str, model: Classifier, options: dict[str, Any]) -> None:
+    text = "The film was great, but too long."
+    before = explain(model, text, method, **options)
+    for event in ("begin", "advance"):
+        progress = _Stopping(event)
+        try:
+            explain(model, text, method, progress=progress, **options)
+            swallowed = progress.stopped
+        except _Stopped:
+            swallowed = False
+        assert not swallowed, "an exception of the progress was swallowed"
+        assert progress.ended, "progress was not told that the work is over"
+        assert explain(model, text, method, **options) == before, "a call that was stopped changes the next one"
 
 
 CHECKS: dict[str, Callable[[str, Classifier, dict[str, Any]], None]] = {
     "shapes": _check_shapes,
+    "what it says of itself": _check_what_it_says_of_itself,
     "spans": _check_spans,
     "determinism": _check_determinism,
     "model left alone": _check_model_is_left_alone,
@@ -150,4 +189,5 @@ CHECKS: dict[str, Callable[[str, Classifier, dict[str, Any]], None]] = {
     "repeated words": _check_repeated_words,
     "odd documents": _check_odd_documents,
     "serialisation": _check_serialisation,
+    "cancelling": _check_cancelling,
 }

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from limelight.arrays import Integers
 from limelight.errors import DataError, UnknownNameError
 
 Columns = dict[str, list[Any]]
@@ -30,7 +30,7 @@ class LabelledTexts:
     """Text i has the label label_names[labels[i]]."""
 
     texts: tuple[str, ...]
-    labels: npt.NDArray[np.int64]
+    labels: Integers
     label_names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -217,7 +217,7 @@ def _label_string(file: Path, value: Any, row: int, column: str) -> str:
 
 def _number_labels(
     file: Path, raw: Sequence[str], renamed: Mapping[str, str], known: Sequence[str] | None
-) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
+) -> tuple[tuple[str, ...], Integers]:
     values = _ordered(set(raw))
     if renamed and (unnamed := [value for value in values if value not in renamed]):
         raise UnknownNameError(f"label in {file}", unnamed[0], renamed)

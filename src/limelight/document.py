@@ -11,16 +11,13 @@ ones, other Unicode punctuation is split off, and each CJK character or emoji is
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
-from limelight.errors import EmptyTextError, InputError, UnknownNameError
+from limelight.errors import EmptyTextError, InputError
 
 UNKNOWN = "[UNK]"
 """The unknown token. Written literally in a text it reads as that token, so that other tools can mask with it."""
 
-FeatureKind = Literal["words", "occurrences"]
 Span = tuple[int, int]
 
 _BREAK = r"<[bB][rR]\s*/?>"
@@ -80,70 +77,23 @@ def read_words(text: str) -> tuple[Word, ...]:
 
 
 @dataclass(frozen=True)
-class Features:
-    """What an explanation gives weights to. Feature j owns the words `owned[j]` (indices into the document's words)."""
-
-    kind: FeatureKind
-    names: tuple[str, ...]
-    owned: tuple[tuple[int, ...], ...]
-    spans: tuple[tuple[Span, ...], ...]
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-@dataclass(frozen=True)
 class Document:
-    """A text and the words of it that a model reads."""
+    """A text and the words of it that a model reads; `notices` say what a reader must know about how it was read."""
 
     text: str
     words: tuple[Word, ...]
-    words_cut: int = 0
+    notices: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, text: str, limit: int | None = None) -> Document:
-        """Read a text; beyond `limit` words it is cut, and `notices` says so."""
+        """Read a text; beyond `limit` words it is cut, with a notice."""
         if not isinstance(text, str):
             raise InputError(f"a text must be a string: got {type(text).__name__}; decode bytes first")
         words = read_words(text)
         if not words:
             shown = repr(text if len(text) <= 40 else text[:40] + "…")
             raise EmptyTextError(f"the text has no words: got {shown}; give a text with at least one word")
-        kept = words if limit is None else words[:limit]
-        return cls(text, kept, len(words) - len(kept))
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader of an explanation must know about how the text was read."""
-        if not self.words_cut:
-            return ()
-        total = len(self.words) + self.words_cut
-        return (f"the text has {total} words, this model reads {len(self.words)}: the last {self.words_cut} were cut",)
-
-    def features(self, kind: FeatureKind) -> Features:
-        """Group the words into features: every occurrence by itself, or all occurrences of a word together."""
-        if kind not in get_args(FeatureKind):
-            raise UnknownNameError("kind of features", kind, get_args(FeatureKind))
-        owned: list[list[int]]
-        if kind == "occurrences":
-            owned = [[i] for i in range(len(self.words))]
-        else:
-            groups: dict[str, list[int]] = {}
-            for i, word in enumerate(self.words):
-                groups.setdefault(word.form, []).append(i)
-            owned = list(groups.values())
-        return Features(
-            kind=kind,
-            names=tuple(self.words[group[0]].form for group in owned),
-            owned=tuple(map(tuple, owned)),
-            spans=tuple(tuple((self.words[i].start, self.words[i].end) for i in group) for group in owned),
-        )
-
-
-def owners_of_words(features: Features, n_words: int) -> Sequence[int]:
-    """For each word the feature that owns it."""
-    owner = [0] * n_words
-    for j, group in enumerate(features.owned):
-        for i in group:
-            owner[i] = j
-    return owner
+        if limit is None or len(words) <= limit:
+            return cls(text, words)
+        cut = f"the text has {len(words)} words, this model reads {limit}: the last {len(words) - limit} were cut"
+        return cls(text, words[:limit], (cut,))

@@ -1,24 +1,52 @@
-"""explain() and compare(): from a text to explanations."""
+"""explain() and compare(): from a text to explanations.
+
+text ──▶ model.view(text) ──▶ a method's question ──▶ weights with their accuracy ──▶ Explanation
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from typing import Any, get_args, overload
 
 import numpy as np
 
-from limelight.document import Document, FeatureKind
-from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError, UnknownNameError
-from limelight.explainers.method import MethodInfo, Output, Request, find
+from limelight.arrays import whole_number
+from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, UnknownNameError
+from limelight.explainers.method import (
+    Bounded,
+    Exact,
+    Method,
+    Output,
+    Question,
+    Sampled,
+    Way,
+    Weights,
+    find,
+    unknown_option,
+)
 from limelight.explainers.method import methods as all_methods
 from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.view import Classifier, Removal, probabilities, removals_of
+from limelight.features import FeatureKind, features_of
+from limelight.progress import SILENT, Progress
+from limelight.view import Classifier, Perturbable, ReadsMany, Removal, View, probabilities
+
+Chosen = tuple[Method, Way]
+
+
+@overload
+def explain(model: Classifier, text: str, method: str = ..., **arguments: Any) -> Explanation: ...
+
+
+@overload
+def explain(model: Classifier, text: Sequence[str], method: str = ..., **arguments: Any) -> list[Explanation]: ...
 
 
 def explain(
     model: Classifier,
-    text: str,
+    text: str | Sequence[str],
     method: str = "lime",
     *,
     target: str | None = None,
@@ -26,18 +54,24 @@ def explain(
     removal: Removal = "mask",
     output: Output = "logit",
     seed: int = 0,
+    progress: Progress | None = None,
     **options: Any,
-) -> Explanation:
+) -> Explanation | list[Explanation]:
     """Why `model` says of `text` what it says: one weight per word for the label `target` (default: the predicted one).
 
     `features`: "words" joins all occurrences of a word, "occurrences" keeps them apart. `removal`: how perturbation
     methods take a word out, "mask", "delete" or, where a model can, "attention". `output`: explain the "logit" or the
-    "probability". The other options are the method's own: see limelight.explainers().
+    "probability". `progress` is told how far the work is, and stops it by raising an exception. The other options are
+    the method's own: see limelight.methods().
+
+    A list of texts gives a list of explanations, each as if it had been asked for alone; they are computed together
+    where that is faster.
     """
-    comparison = compare(
-        model, text, [method], target=target, features=features, removal=removal, output=output, seed=seed, **options
-    )
-    return comparison.explanations[0]
+    asked = _Asked(target, features, removal, output, seed, progress or SILENT, options)
+    check_model(model)
+    if isinstance(text, str):
+        return asked.explanations(model.view(text), [find(method)])[0]
+    return asked.of_many(views(model, text), find(method))
 
 
 def compare(
@@ -50,6 +84,7 @@ def compare(
     removal: Removal = "mask",
     output: Output = "logit",
     seed: int = 0,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Comparison:
     """Several methods on the same features of a text.
@@ -58,96 +93,194 @@ def compare(
 
     An option goes to each method that has it; one that no method has is an error.
     """
-    _check_arguments(model, removal, output, seed)
-    chosen = _chosen(methods, model, {"removal": removal, "output": output})
-    _check_options(chosen, options)
-    document = model.read(text)
-    prediction = predict(model, document)
-    request = Request(
-        model=model,
-        document=document,
-        features=document.features(features),
-        target=_target(model, prediction, target),
-        logits=prediction.logits,
-        removal=removal,
-        output=output,
-        seed=seed,
-    )
-    return Comparison(tuple(_run(info, request, prediction, options) for info in chosen))
+    asked = _Asked(target, features, removal, output, seed, progress or SILENT, options)
+    check_model(model)
+    chosen = None if methods is None else _named(methods)
+    return Comparison(tuple(asked.explanations(model.view(text), chosen)))
 
 
-def predict(model: Classifier, document: Document) -> Prediction:
-    """What the model says of a document."""
-    logits = np.asarray(model.predict_logits([document.text])[0], dtype=np.float64)
+def views(model: Classifier, texts: Sequence[str]) -> list[View]:
+    """A view of each text; an error says which text it is about."""
+    if isinstance(model, ReadsMany):
+        return list(model.views(texts))
+    found: list[View] = []
+    for i, text in enumerate(texts):
+        try:
+            found.append(model.view(text))
+        except (EmptyTextError, InputError) as error:
+            if type(error) not in (EmptyTextError, InputError):
+                raise
+            raise type(error)(f"text {i + 1} of {len(texts)}: {error}") from error
+    return found
+
+
+def applicable(view: View, removal: Removal = "mask", output: Output = "logit") -> list[Method]:
+    """The methods that have a way for this view."""
+    arguments = {"removal": removal, "output": output}
+    return [method for method in all_methods() if method.way_for(view, arguments) is not None]
+
+
+def predict(view: View) -> Prediction:
+    """What the model says of the document."""
+    logits = np.array(view.logits, dtype=np.float64)
     if not np.isfinite(logits).all():
         raise NumericalError(f"the model's logits are not finite: got {logits.tolist()}; check its weights")
-    return Prediction(model.labels[int(logits.argmax())], tuple(model.labels), logits, probabilities(logits))
+    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, probabilities(logits))
 
 
-def _chosen(names: Sequence[str] | None, model: Classifier, arguments: Mapping[str, str]) -> list[MethodInfo]:
-    if names is None:
-        versions = [info.version(model, arguments) for info in all_methods()]
-        return [info for info in versions if info is not None and info.default]
+def check_model(model: object) -> None:
+    """Say how to get a model that can be explained out of what was given instead."""
+    if callable(getattr(model, "view", None)) and not callable(getattr(model, "get_input_embeddings", None)):
+        return
+    given = f"got {type(model).__name__}"
+    if isinstance(model, str | os.PathLike):
+        raise InputError(
+            f"the model is a name, not a model: {given} {str(model)!r}; use limelight.load({str(model)!r})"
+        )
+    if callable(getattr(model, "get_input_embeddings", None)):
+        raise InputError(
+            f"a Hugging Face model needs its tokenizer to read a text: {given}; use limelight.wrap(model, tokenizer)"
+        )
+    if callable(model) or callable(getattr(model, "predict_proba", None)):
+        raise InputError(
+            f"a function has to say what its labels are before it can be explained: {given}; use limelight.wrap(f), "
+            "or limelight.wrap(f, labels=[…])"
+        )
+    raise InputError(f"this is no model: {given}; use limelight.load(…) or limelight.wrap(…)")
+
+
+def _named(names: Sequence[str]) -> list[Method]:
     if isinstance(names, str):
         raise InputError(f"methods must be a list of method ids: got the string {names!r}; write methods=[{names!r}]")
     if not names:
         raise InputError("methods is empty: name at least one, or leave it out for those of Figure 1")
-    chosen = []
-    for info in map(find, names):
-        info.check(model, arguments)
-        chosen.append(info.version(model, arguments) or info)
-    return chosen
+    return [find(name) for name in names]
 
 
-def _check_arguments(model: Classifier, removal: str, output: str, seed: int) -> None:
-    if removal not in get_args(Removal):
-        raise UnknownNameError("removal", removal, get_args(Removal))
-    if removal not in removals_of(model):
-        offered = " or ".join(map(repr, removals_of(model)))
-        raise CapabilityError(f"{type(model).__name__} does not take words out by {removal!r}: use {offered}")
-    if output not in get_args(Output):
-        raise UnknownNameError("output", output, get_args(Output))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0: got {seed!r}")
+@dataclass(frozen=True)
+class _Asked:
+    """What a caller wants to know, whatever the text and the methods."""
 
+    target: str | None
+    features: FeatureKind
+    removal: Removal
+    output: Output
+    seed: int
+    progress: Progress
+    options: Mapping[str, Any] = field(default_factory=dict)
 
-def _check_options(chosen: Sequence[MethodInfo], options: Mapping[str, Any]) -> None:
-    known = {name for info in chosen for name in info.parameters}
-    for name in options:
-        if name not in known:
-            asked = ", ".join(info.id for info in chosen)
-            raise UnknownNameError(
-                f"option for {asked}", name, sorted(known) or ["(none: these methods have no options)"]
-            )
+    def __post_init__(self) -> None:
+        for name, known in (("removal", Removal), ("output", Output)):
+            if getattr(self, name) not in get_args(known):
+                raise UnknownNameError(name, getattr(self, name), get_args(known))
+        object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
+    def explanations(self, view: View, methods: Sequence[Method] | None) -> list[Explanation]:
+        """One explanation per method; None stands for those that are shown by default."""
+        chosen = self._chosen(view, methods)
+        prediction = predict(view)
+        question = self._question(view, prediction)
+        found = []
+        for method, way in chosen:
+            started = time.perf_counter()
+            try:
+                weights = way.run(question, **self._own(way))
+            finally:
+                self.progress.end()
+            seconds = time.perf_counter() - started
+            found.append(self._explanation(method, way, question, prediction, weights, seconds))
+        return found
 
-def _target(model: Classifier, prediction: Prediction, target: str | None) -> int:
-    name = prediction.label if target is None else target
-    if name not in model.labels:
-        raise UnknownNameError("label", name, model.labels)
-    return model.labels.index(name)
+    def of_many(self, views: Sequence[View], method: Method) -> list[Explanation]:
+        """One method on many texts, together where its way can do that."""
+        if not views:
+            return []
+        ((_, way),) = self._chosen(views[0], [method])
+        if way.many is None:
+            return [explanation for view in views for explanation in self.explanations(view, [method])]
+        predictions = [predict(view) for view in views]
+        questions = [self._question(view, p) for view, p in zip(views, predictions, strict=True)]
+        started = time.perf_counter()
+        try:
+            weights = way.many(questions, **self._own(way))
+        finally:
+            self.progress.end()
+        seconds = (time.perf_counter() - started) / len(views)
+        return [
+            self._explanation(method, way, question, prediction, own, seconds)
+            for question, prediction, own in zip(questions, predictions, weights, strict=True)
+        ]
 
+    def _chosen(self, view: View, methods: Sequence[Method] | None) -> list[Chosen]:
+        if isinstance(view, Perturbable) and self.removal not in view.removals:
+            offered = " or ".join(map(repr, view.removals))
+            raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
+        arguments = {"removal": self.removal, "output": self.output}
+        if methods is None:
+            ways = [(method, method.way_for(view, arguments)) for method in all_methods()]
+            chosen = [(method, way) for method, way in ways if way is not None and way.default]
+        else:
+            chosen = [(method, method.required_way(view, arguments)) for method in methods]
+        for name in self.options:
+            if not any(name in way.options for _, way in chosen):
+                raise unknown_option([(method.id, way) for method, way in chosen], name)
+        return chosen
 
-def _run(info: MethodInfo, request: Request, prediction: Prediction, options: Mapping[str, Any]) -> Explanation:
-    own = {name: options.get(name, default) for name, default in info.parameters.items()}
-    started = time.perf_counter()
-    outcome = info.run(request, **own)
-    seconds = time.perf_counter() - started
-    if not np.isfinite(outcome.weights).all():
-        raise NumericalError(f"method {info.id!r} gave weights that are not finite: check the model's weights")
-    used = {name: getattr(request, name) for name in info.uses}
-    return Explanation(
-        text=request.document.text,
-        method=info.id,
-        target=request.model.labels[request.target],
-        features=request.features.names,
-        weights=outcome.weights,
-        spans=request.features.spans,
-        stderr=outcome.stderr,
-        exact=info.exact,
-        prediction=prediction,
-        seconds=seconds,
-        parameters={"features": request.features.kind, **used, **own},
-        diagnostics=outcome.diagnostics,
-        notices=(*request.document.notices, *outcome.notices),
-    )
+    def _own(self, way: Way) -> dict[str, Any]:
+        """The options of a way, checked, with its defaults where nothing was given."""
+        return {
+            name: option.check(self.options[name]) if name in self.options else option.default
+            for name, option in way.options.items()
+        }
+
+    def _question(self, view: View, prediction: Prediction) -> Question[Any]:
+        name = prediction.label if self.target is None else self.target
+        if name not in view.labels:
+            raise UnknownNameError("label", name, view.labels)
+        return Question(
+            view=view,
+            document=view.document,
+            features=features_of(view.document, self.features),
+            target=view.labels.index(name),
+            logits=prediction.logits,
+            removal=self.removal,
+            output=self.output,
+            seed=self.seed,
+            progress=self.progress,
+        )
+
+    def _explanation(
+        self,
+        method: Method,
+        way: Way,
+        question: Question[Any],
+        prediction: Prediction,
+        weights: Weights,
+        seconds: float,
+    ) -> Explanation:
+        if not np.isfinite(weights.values).all():
+            raise NumericalError(f"method {method.id!r} gave weights that are not finite: check the model's weights")
+        accuracy = weights.accuracy
+        bound = {"error": accuracy.error} if isinstance(accuracy, Bounded) else {}
+        return Explanation(
+            text=question.document.text,
+            method=method.id,
+            label=method.label,
+            signed=method.signed,
+            target=prediction.labels[question.target],
+            features=question.features.names,
+            weights=weights.values,
+            spans=question.features.spans,
+            stderr=accuracy.stderr if isinstance(accuracy, Sampled) else None,
+            exact=isinstance(accuracy, Exact | Bounded),
+            prediction=prediction,
+            seconds=seconds,
+            evaluations=weights.evaluations,
+            parameters={
+                "features": question.features.kind,
+                **{name: getattr(question, name) for name in way.uses},
+                **self._own(way),
+            },
+            diagnostics={**bound, **weights.diagnostics},
+            notices=(*question.document.notices, *weights.notices),
+        )

@@ -1,30 +1,31 @@
-"""What a method may ask of a model.
+"""A view: one model looking at one document. It is all that a method sees of either.
 
-Every model reads texts and predicts; the rest are capabilities of their own. A method names the ones it needs, a model
-has those whose functions it defines, and nothing else connects the two.
+`model.view(text)` reads the text once. Whatever the model knows of it is computed when it is first asked for and kept:
+logits, tokens, folded tables, attentions. What a view can do beyond its logits are capabilities, each a protocol of its
+own; a method names the one it needs, and nothing else connects the two. A view may be shared between threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.document import Document, Features
-from limelight.theory.ratio_game import Coalitions, RatioGame
+from limelight.arrays import Array, Coalitions, Floats, Integers
+from limelight.document import Document
+from limelight.features import Features
+from limelight.progress import SILENT, Progress
+from limelight.theory.ratio_game import RatioGame
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.theory.folding import FoldedDocument
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Removal = Literal["mask", "delete", "attention"]
 """How a word is taken out: replaced in place, cut out, or left in place where attention cannot see it."""
-Game = Callable[[Coalitions], Floats]
-"""Logits (n, C) of a document under each row of kept (True) and removed (False) features (n, d)."""
+T = TypeVar("T")
 
 
 def probabilities(logits: Floats) -> Floats:
@@ -33,14 +34,18 @@ def probabilities(logits: Floats) -> Floats:
     return g / g.sum(axis=-1, keepdims=True)
 
 
-REMOVALS: tuple[Removal, ...] = ("mask", "delete")
-"""What a model that can be perturbed is expected to offer; one that offers other ways has them in `removals`."""
+class View(Protocol):
+    """What every model knows of a document."""
 
+    @property
+    def document(self) -> Document: ...
 
-def removals_of(model: object) -> tuple[Removal, ...]:
-    """The ways in which this model can take a word out."""
-    offered: tuple[Removal, ...] = getattr(model, "removals", REMOVALS)
-    return offered
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def logits(self) -> Floats:
+        """(C,), asked of the model once."""
 
 
 class Classifier(Protocol):
@@ -49,7 +54,7 @@ class Classifier(Protocol):
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def read(self, text: str) -> Document: ...
+    def view(self, text: str) -> View: ...
 
     def predict_logits(self, texts: Sequence[str]) -> Floats: ...
 
@@ -57,65 +62,119 @@ class Classifier(Protocol):
 
 
 @runtime_checkable
-class Perturbable(Protocol):
-    """Predicts a document with features removed."""
+class ReadsMany(Protocol):
+    """A model that reads many texts faster than one after the other."""
 
-    def perturb(self, document: Document, features: Features, removal: Removal) -> Game: ...
+    def views(self, texts: Sequence[str]) -> Sequence[View]: ...
+
+
+class Memo:
+    """What a view has computed already: each thing once, also where several threads ask for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._known: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = compute()
+            return cast(T, self._known[key])
+
+
+# ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Game(Protocol):
+    """The model as a function of which features are kept: logits (n, C) of a matrix of coalitions (n, d)."""
+
+    @property
+    def asked(self) -> int:
+        """How many inputs the model was given so far. One that occurs again is not given again."""
+
+    def __call__(self, kept: Coalitions) -> Floats: ...
+
+
+@runtime_checkable
+class Perturbable(Protocol):
+    """Predicts the document with features removed."""
+
+    @property
+    def removals(self) -> tuple[Removal, ...]: ...
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
+        """`progress` advances by one for each coalition that is answered."""
 
 
 @dataclass(frozen=True)
 class Attentions:
-    """What [CLS] pays to each position of a word: `weights` (heads, P); position p belongs to word `words[p]`."""
+    """What the reader ([CLS]) pays to each position of a word: `weights` (layers, heads, P), `words` (P,) says whose.
+
+    A text that is read in several windows has one of these for each; `part` is the window's part in the prediction.
+    `forwards`: how many forward passes it took.
+    """
 
     weights: Floats
     words: Integers
+    part: float = 1.0
+    forwards: int = 0
 
 
 @runtime_checkable
 class Attentive(Protocol):
-    """Shows its attention."""
+    """Shows what the reader attends to."""
 
-    def attentions(self, document: Document) -> Attentions: ...
+    def attentions(self) -> Sequence[Attentions]: ...
 
 
 @dataclass(frozen=True)
 class AttentionLayers:
     """All attention of one forward: `weights` (layers, heads, T, T), row s the attention that position s pays.
 
-    The classifier reads position `reader`. Rows `positions` (P,) of it belong to words: positions[p] to word `words[p]`
-    with the part `shares[p]` (below 1 where a token covers several words). A text that is read in several windows has
-    one of these for each; `share` is the window's part in the prediction.
+    The classifier reads position `reader`. Positions `positions` (P,) belong to words: positions[p] to word `words[p]`
+    with the part `token_parts[p]` (below 1 where a token covers several words). A text that is read in several windows
+    has one of these for each; `part` is the window's part in the prediction. `forwards`: how many passes it took.
     """
 
-    weights: Floats
+    weights: Array
     reader: int
     positions: Integers
     words: Integers
-    shares: Floats
-    share: float = 1.0
+    token_parts: Floats
+    part: float = 1.0
+    forwards: int = 1
+
+    def paid_by_reader(self) -> Attentions:
+        """The row of the reader, given to the words."""
+        paid = self.weights[:, :, self.reader, self.positions].astype(np.float64) * self.token_parts
+        return Attentions(paid, self.words, self.part, self.forwards)
 
 
 @runtime_checkable
 class Layered(Protocol):
     """Shows the attention of every layer, between all positions."""
 
-    def attention_layers(self, document: Document) -> Sequence[AttentionLayers]: ...
+    def attention_layers(self) -> Sequence[AttentionLayers]: ...
 
 
 @dataclass(frozen=True)
 class Gradients:
-    """At each position of a word: the gradient of the output and the vector it is taken at (P, d_e)."""
+    """At each position of a word: the gradient of the output and the vector it is taken at (P, d_e).
+
+    `forwards`: how many forward passes with their backward it took.
+    """
 
     gradients: Floats
     embeddings: Floats
     words: Integers
+    forwards: int = 0
 
 
 @runtime_checkable
 class Differentiable(Protocol):
     """Gives the gradient of Σ_c direction_c · logit_c with respect to each e_t (Eq. 12)."""
 
-    def gradients(self, document: Document, direction: Floats) -> Gradients: ...
+    def gradients(self, direction: Floats) -> Gradients: ...
 
 
 @dataclass(frozen=True)
@@ -126,6 +185,7 @@ class PathGradients:
     logits: Floats
     slopes: Floats
     words: Integers
+    forwards: int = 0
 
 
 Direction = Callable[[Floats], Floats]
@@ -136,31 +196,38 @@ Direction = Callable[[Floats], Floats]
 class Integrable(Protocol):
     """Gives gradients at points between a baseline (point 0) and the text (point 1)."""
 
-    def path_gradients(
-        self, document: Document, baseline: str, points: Floats, direction: Direction
-    ) -> PathGradients: ...
+    def path_gradients(self, baseline: str, points: Floats, direction: Direction) -> PathGradients: ...
 
 
 @runtime_checkable
-class RatioModel(Protocol):
+class RatioView(Protocol):
     """Is a ratio game when features are masked: exact values exist."""
 
-    def ratio_game(self, document: Document, features: Features) -> RatioGame: ...
+    @property
+    def device(self) -> str:
+        """Where many documents are best computed."""
+
+    def ratio_game(self, features: Features) -> RatioGame: ...
 
 
 @runtime_checkable
-class Folded(Protocol):
+class FoldedView(Protocol):
     """Is a single attention layer: one score and C values per head tell all of a token."""
 
-    def fold_document(self, document: Document) -> FoldedDocument: ...
+    @property
+    def device(self) -> str:
+        """Where many documents are best computed."""
+
+    def folded(self) -> FoldedDocument: ...
 
 
-CAPABILITIES: dict[str, type] = {
-    "perturbation": Perturbable,
-    "attention": Attentive,
-    "attention layers": Layered,
-    "gradient": Differentiable,
-    "embedding path": Integrable,
-    "ratio game": RatioModel,
-    "folded attention": Folded,
+CAPABILITIES: dict[type, str] = {
+    Perturbable: "perturbation",
+    Attentive: "attention",
+    Layered: "attention layers",
+    Differentiable: "gradient",
+    Integrable: "embedding path",
+    RatioView: "ratio game",
+    FoldedView: "folded attention",
 }
+"""What each capability is called in front of people."""

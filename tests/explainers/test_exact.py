@@ -12,10 +12,12 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import CapabilityError, NumericalError, ParameterError
+from limelight.features import features_of
 from limelight.models.words.attention import AttentionClassifier
 from limelight.theory.sample_size import samples_for_stable_top
 from reference.attention_model import gradient_by_autograd, perturbed_logits
 from reference.lime import kernel
+from reference.opaque import Opaque
 
 TEXT = "the film was great, but the end is bad"  # 8 distinct words, one twice
 TRAINED = "A great film, but the end is a terrible mess and far too long"
@@ -29,7 +31,7 @@ def all_coalitions(d: int) -> np.ndarray:
 def outputs(model: AttentionClassifier, text: str, kind: Any, target: int) -> tuple[np.ndarray, np.ndarray]:
     """Every coalition of the text's features, and the logit of each by a forward of its own."""
     document = model.read(text)
-    features = document.features(kind)
+    features = features_of(document, kind)
     kept = all_coalitions(len(features))
     return kept, perturbed_logits(model, document, features, kept, "mask")[:, target]
 
@@ -128,22 +130,10 @@ def test_what_is_no_ratio_game_is_refused_with_a_way_out(method: str, arguments:
         limelight.explain(small_model(), TEXT, method, **arguments)
 
 
-class BlackBox:
-    """A model that can do nothing but predict."""
-
-    labels = ("no", "yes")
-
-    def __init__(self) -> None:
-        self._model = small_model(labels=("no", "yes"))
-        self.read, self.predict_logits = self._model.read, self._model.predict_logits
-        self.predict_proba, self.perturb = self._model.predict_proba, self._model.perturb
-
-
 def test_a_model_that_is_no_ratio_game_is_told_what_applies() -> None:
-    model: Any = BlackBox()
-    with pytest.raises(CapabilityError, match=r"needs ratio game .* BlackBox .* lime, leave-one-out"):
-        limelight.explain(model, TEXT, "banzhaf")
-    assert [e.method for e in limelight.compare(model, TEXT)] == ["lime"]
+    with pytest.raises(CapabilityError, match=r"needs ratio game .* can use lime, leave-one-out, shapley$"):
+        limelight.explain(Opaque(), TEXT, "banzhaf")
+    assert [e.method for e in limelight.compare(Opaque(), TEXT)] == ["lime"]
 
 
 def test_one_feature_is_all_or_nothing() -> None:
@@ -156,10 +146,11 @@ def test_one_feature_is_all_or_nothing() -> None:
 
 def test_gradient_terms_add_up_to_autograd() -> None:
     model = small_model()
-    document = model.read(TEXT)
-    terms = model.gradient_terms(document, 1)
-    assert terms.value_term.shape == terms.deviation_term.shape == (3, len(document.words), 12)
-    np.testing.assert_allclose(terms.averaged, gradient_by_autograd(model, document, 1), rtol=0, atol=1e-12)
+    view = model.view(TEXT)
+    terms = view.gradient_terms(np.eye(3)[1])
+    assert terms.value_term.shape == terms.deviation_term.shape == (3, len(view.document.words), 12)
+    averaged = (terms.value_term + terms.deviation_term).mean(axis=0)
+    np.testing.assert_allclose(averaged, gradient_by_autograd(model, view.document, 1), rtol=0, atol=1e-12)
 
 
 def test_sample_size_advice_is_kept() -> None:

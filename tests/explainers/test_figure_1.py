@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import limelight
-from limelight.models.words.attention import AttentionClassifier, sinusoidal_positions
+from limelight.models.words.attention import AttentionClassifier
+from limelight.models.words.classifier import sinusoidal_positions
 from reference.attention_model import gradient_by_autograd
 
 TEXT = "Attention based explanations are popular, but questionable: a popular film isn't always a good one!"

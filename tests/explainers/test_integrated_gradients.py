@@ -25,8 +25,8 @@ def transformer(family: str = "bert") -> Any:
 
 def riemann(classifier: Any, text: str, baseline: str, output: str, target: int) -> np.ndarray:
     """Per word, from the model's own embedding table, one midpoint at a time."""
-    document = classifier.read(text)
-    (window,) = document.windows
+    view = classifier.view(text)
+    (window,), document = view.windows, view.document
     model, own = classifier.model, classifier.tokenizer
     table, ids = model.get_input_embeddings(), torch.from_numpy(window.ids)[None]
     with torch.no_grad():
@@ -45,8 +45,8 @@ def riemann(classifier: Any, text: str, baseline: str, output: str, target: int)
         (gradient,) = torch.autograd.grad(value, point)
         total += (gradient * (vectors - start)).sum(dim=-1)[0] / STEPS
     per_word = np.zeros(len(document.words))
-    for position, word, share in zip(window.positions, window.words, window.shares, strict=True):
-        per_word[word] += share * float(total[position])
+    for position, word, part in zip(window.positions, window.words, window.token_parts, strict=True):
+        per_word[word] += part * float(total[position])
     return per_word
 
 
@@ -75,7 +75,7 @@ def test_completeness_holds_to_the_tolerance_and_is_reported(family: str, output
     position = list(classifier.labels).index(e.target)
     of = e.prediction.logits if output == "logit" else e.prediction.probabilities
     assert found["model_prediction"] == pytest.approx(of[position], abs=1e-4)
-    (window,) = classifier.read(TEXT).windows
+    (window,) = classifier.view(TEXT).windows
     ids = torch.from_numpy(window.ids)[None]
     ids[0, window.positions] = own.mask_token_id if own.mask_token_id is not None else own.unk_token_id
     with torch.no_grad():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections import Counter
 from typing import Any
 
@@ -15,12 +14,20 @@ import limelight
 from conftest import small_model
 from limelight.document import word_forms
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
-from limelight.explainers.lime import fit_surrogate, kernel_weights, sample_coalitions
+from limelight.explainers.lime import kernel_weights
+from limelight.explainers.sampling import sample_coalitions
+from limelight.explainers.surrogate import Surrogate, fit_surrogate
 from reference.lime import jackknife_stderr, kernel, sample_one_by_one, weighted_ridge
 
 TEXT = "The film was not very good, it's a bad film and too long!"
 SAME = 1e-9  # float64 normal equations, centred or not
 FLOAT32 = 1e-4  # standard errors are computed in float32
+
+
+def fit_one(kept: np.ndarray, y: np.ndarray, weights: np.ndarray, ridge: float) -> Surrogate:
+    """The fit of one output: vectors and numbers in place of columns."""
+    fit = fit_surrogate(kept, y[:, None], weights, ridge)
+    return Surrogate(fit.coefficients[:, 0], fit.stderr[:, 0], float(fit.intercept[0]), float(fit.r2[0]))
 
 
 @settings(max_examples=50, deadline=None)
@@ -31,7 +38,7 @@ def test_fit_equals_the_normal_equations(d: int, n: int, ridge: float, seed: int
     y = kept @ rng.normal(size=d) + rng.normal(size=n)
     weights = kernel(kept, 0.25)
     np.testing.assert_allclose(kernel_weights(kept, 0.25), weights, rtol=1e-12)
-    fit = fit_surrogate(kept, y, weights, ridge)
+    fit = fit_one(kept, y, weights, ridge)
     coefficients, intercept = weighted_ridge(kept, y, weights, ridge)
     np.testing.assert_allclose(fit.coefficients, coefficients, rtol=0, atol=SAME)
     assert fit.intercept == pytest.approx(intercept, abs=SAME)
@@ -41,11 +48,23 @@ def test_fit_in_blocks_is_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     kept = sample_one_by_one(6, 50, rng)
     y, weights = rng.normal(size=50), kernel(kept, 0.25)
-    whole = fit_surrogate(kept, y, weights, 1.0)
-    monkeypatch.setattr(sys.modules[fit_surrogate.__module__], "_ROWS_AT_ONCE", 7)
-    blocks = fit_surrogate(kept, y, weights, 1.0)
+    whole = fit_one(kept, y, weights, 1.0)
+    monkeypatch.setattr("limelight.explainers.sampling._ROWS_AT_ONCE", 7)
+    blocks = fit_one(kept, y, weights, 1.0)
     np.testing.assert_allclose(blocks.coefficients, whole.coefficients, atol=SAME)
     np.testing.assert_allclose(blocks.stderr, whole.stderr, rtol=FLOAT32)
+
+
+def test_several_outputs_of_the_same_samples_are_fitted_as_if_alone() -> None:
+    rng = np.random.default_rng(4)
+    kept = sample_one_by_one(5, 60, rng)
+    y, weights = rng.normal(size=(60, 3)), kernel(kept, 0.25)
+    together = fit_surrogate(kept, y, weights, 0.5)
+    for column in range(3):
+        alone = fit_one(kept, y[:, column], weights, 0.5)
+        np.testing.assert_allclose(together.coefficients[:, column], alone.coefficients, atol=SAME)
+        np.testing.assert_allclose(together.stderr[:, column], alone.stderr, rtol=FLOAT32)
+        assert together.r2[column] == pytest.approx(alone.r2)
 
 
 def test_standard_errors_are_those_of_the_jackknife() -> None:
@@ -53,7 +72,7 @@ def test_standard_errors_are_those_of_the_jackknife() -> None:
     kept = sample_one_by_one(5, 40, rng)  # few samples, so that leverages matter
     y = np.exp(kept @ rng.normal(size=5)) + kept[:, 0] * rng.normal(size=40)  # neither linear nor homoscedastic
     weights = kernel(kept, 0.25)
-    fit = fit_surrogate(kept, y, weights, 1.0)
+    fit = fit_one(kept, y, weights, 1.0)
     np.testing.assert_allclose(fit.stderr, jackknife_stderr(kept, y, weights, 1.0, weighted_ridge), rtol=FLOAT32)
 
 
@@ -62,9 +81,9 @@ def test_fidelity_is_the_weighted_r2() -> None:
     kept = sample_one_by_one(4, 80, rng)
     weights = kernel(kept, 0.25)
     linear = kept @ np.array([1.0, -2.0, 0.5, 0.0]) + 3
-    assert fit_surrogate(kept, linear, weights, 0.0).r2 == pytest.approx(1.0)
+    assert fit_one(kept, linear, weights, 0.0).r2 == pytest.approx(1.0)
     y = rng.normal(size=80)
-    fit = fit_surrogate(kept, y, weights, 1.0)
+    fit = fit_one(kept, y, weights, 1.0)
     predicted = fit.intercept + kept @ fit.coefficients
     mean = np.average(y, weights=weights)
     assert fit.r2 == pytest.approx(1 - weights @ (y - predicted) ** 2 / (weights @ (y - mean) ** 2))
@@ -72,7 +91,7 @@ def test_fidelity_is_the_weighted_r2() -> None:
 
 def test_constant_outputs_give_zero_weights() -> None:
     kept = sample_one_by_one(3, 20, np.random.default_rng(0))
-    fit = fit_surrogate(kept, np.full(20, 2.5), np.ones(20), 1.0)
+    fit = fit_one(kept, np.full(20, 2.5), np.ones(20), 1.0)
     np.testing.assert_allclose(fit.coefficients, 0, atol=SAME)
     assert fit.intercept == pytest.approx(2.5)
     assert np.isfinite(fit.r2)
@@ -177,6 +196,11 @@ def test_diagnostics_stand_beside_the_weights() -> None:
         "ridge": 1.0,
         "original_first": True,
     }
+    assert e.evaluations == 3000
+    without = limelight.explain(model, TEXT, "lime", target="positive", n_samples=300, original_first=False)
+    # No sample keeps everything then, so the first one says something else.
+    assert without.diagnostics["model_prediction"] == pytest.approx(e.diagnostics["model_prediction"], abs=1e-12)
+    assert without.evaluations == 301
     proba = limelight.explain(model, TEXT, "lime", target="positive", output="probability")
     assert proba.diagnostics["model_prediction"] == pytest.approx(model.predict_proba([TEXT])[0][2])
 

@@ -32,13 +32,13 @@ def test_a_row_is_that_of_the_matrices(layers: int, heads: int, T: int, seed: in
 def test_words_have_what_their_tokens_have(family: str) -> None:
     model, own = small_transformer(family)
     classifier = limelight.wrap(model, own)
-    document = classifier.read(TEXT)
-    (layers,) = classifier.attention_layers(document)
-    assert own.convert_ids_to_tokens(document.windows[0].ids)[layers.reader] == own.cls_token
+    view = classifier.view(TEXT)
+    (layers,) = view.attention_layers()
+    assert own.convert_ids_to_tokens(view.windows[0].ids)[layers.reader] == own.cls_token
     row = rollout_matrices(layers.weights)[layers.reader]
-    expected = np.zeros(len(document.words))
-    for position, word, share in zip(layers.positions, layers.words, layers.shares, strict=True):
-        expected[word] += share * row[position]
+    expected = np.zeros(len(view.document.words))
+    for position, word, part in zip(layers.positions, layers.words, layers.token_parts, strict=True):
+        expected[word] += part * row[position]
     e = limelight.explain(classifier, TEXT, "rollout", features="occurrences")
     np.testing.assert_allclose(e.weights, expected, atol=SAME)
     assert 0 < e.weights.sum() < 1
@@ -55,12 +55,6 @@ def test_one_layer_has_half_of_its_attention() -> None:
     np.testing.assert_allclose(occurrences, rollout_matrices(full[None])[0, words], atol=SAME)
 
 
-def test_a_model_without_all_layers_is_refused() -> None:
-    class OneAttention:
-        def __init__(self) -> None:
-            inner = small_model()
-            self.labels, self.read, self.attentions = inner.labels, inner.read, inner.attentions
-            self.predict_logits, self.predict_proba = inner.predict_logits, inner.predict_proba
-
-    with pytest.raises(CapabilityError, match="needs attention layers"):
-        limelight.explain(OneAttention(), TEXT, "rollout")  # type: ignore[arg-type]
+def test_a_model_without_attention_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="needs attention layers or attention of a model"):
+        limelight.explain(limelight.wrap(lambda texts: [[0.5, 0.5]] * len(texts)), TEXT, "rollout")

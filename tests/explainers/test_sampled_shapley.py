@@ -11,23 +11,16 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
-from limelight.explainers import sampled_shapley
-from limelight.explainers.shapley import arrivals, student_factor
+from limelight.explainers.sampling import arrivals
+from limelight.explainers.shapley import stderr_of_pairs, student_factor
+from limelight.features import features_of
+from reference.opaque import Answering, Opaque
 from reference.sampling_and_paths import shapley_of_game
 from reference.small_transformers import small_transformer
 
 TEXT = "The film was not very good, it's a bad film and too long!"
 SHORT = "the film was great but bad"
 ROUNDING = 1e-9
-
-
-class Opaque:
-    """A model that can only be asked."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self._model = small_model(seed)
-        self.labels, self.read, self.perturb = self._model.labels, self._model.read, self._model.perturb
-        self.predict_logits, self.predict_proba = self._model.predict_logits, self._model.predict_proba
 
 
 def transformer() -> Any:
@@ -41,8 +34,8 @@ def transformer() -> Any:
 def test_values_add_up_exactly_however_few_were_drawn(make: Any, removal: Any, output: Any) -> None:
     model = make()
     e = limelight.explain(model, TEXT, "shapley", removal=removal, output=output, n_samples=2, target="positive")
-    document = model.read(TEXT)
-    game = model.perturb(document, document.features("words"), removal)
+    view = model.view(TEXT)
+    game = view.game(features_of(view.document, "words"), removal)
     logits = game(np.array([[True] * len(e), [False] * len(e)]))
     values = logits if output == "logit" else np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert e.weights.sum() == pytest.approx(values[0, 2] - values[1, 2], abs=ROUNDING)
@@ -52,8 +45,8 @@ def test_values_add_up_exactly_however_few_were_drawn(make: Any, removal: Any, o
 @pytest.mark.parametrize("removal", ["mask", "delete"])
 def test_values_approach_those_of_enumeration(make: Any, removal: Any) -> None:
     model = make()
-    document = model.read(SHORT)
-    game = model.perturb(document, document.features("words"), removal)
+    view = model.view(SHORT)
+    game = view.game(features_of(view.document, "words"), removal)
     table: dict[bytes, float] = {}
 
     def value(kept: np.ndarray) -> float:
@@ -74,7 +67,7 @@ def test_the_exact_way_is_taken_where_there_is_one_and_said() -> None:
     assert (exact.exact, exact.stderr) == (True, None)
     assert "n_samples" not in exact.parameters
     for arguments in ({"removal": "delete"}, {"output": "probability"}):
-        sampled = limelight.explain(model, TEXT, "shapley", n_samples=100, **arguments)  # type: ignore[arg-type]
+        sampled = limelight.explain(model, TEXT, "shapley", n_samples=100, **arguments)
         assert not sampled.exact
         assert sampled.stderr is not None
         assert sampled.diagnostics["estimator"] == "paired permutations"
@@ -89,7 +82,7 @@ def test_sampled_values_approach_the_exact_ones() -> None:
     spreads = []
     for n_permutations in (16, 256):
         runs = [
-            limelight.explain(Opaque(), TEXT, "shapley", target="positive", n_permutations=n_permutations, seed=s)  # type: ignore[arg-type]
+            limelight.explain(Opaque(), TEXT, "shapley", target="positive", n_permutations=n_permutations, seed=s)
             for s in range(40)
         ]
         assert runs[0].diagnostics["permutations"] == n_permutations
@@ -108,7 +101,7 @@ def test_95_percent_intervals_cover_95_percent(n_permutations: int) -> None:
         exact = limelight.explain(small_model(model_seed), TEXT, "shapley", target="positive").weights
         for seed in range(60):
             e = limelight.explain(
-                Opaque(model_seed),  # type: ignore[arg-type]
+                Opaque(model_seed),
                 TEXT,
                 "shapley",
                 target="positive",
@@ -121,26 +114,40 @@ def test_95_percent_intervals_cover_95_percent(n_permutations: int) -> None:
     assert 0.93 < inside / total < 0.98
 
 
-def test_pairing_halves_nothing_but_the_noise() -> None:
-    """For an additive game a pair knows all: no error is left."""
+def _pairs_of_words(kept: np.ndarray) -> np.ndarray:
+    """An additive game plus a product of each word with the next: (n, 3) logits."""
+    z = kept.astype(float)
+    value = z @ np.arange(kept.shape[1]) + (z[:, :-1] * z[:, 1:]).sum(axis=1)
+    return np.stack([0 * value, value, 2 * value], axis=1)
 
-    class Additive(Opaque):
-        def __init__(self) -> None:
-            super().__init__()
-            self.perturb = lambda document, features, removal: (
-                lambda kept: np.stack([kept @ np.arange(len(features)) * c for c in (0.0, 1.0, 2.0)], axis=1)
-            )
 
-    e = limelight.explain(Additive(), TEXT, "shapley", target="neutral", n_samples=10)  # type: ignore[arg-type]
-    np.testing.assert_allclose(e.weights, np.arange(len(e)), atol=ROUNDING)
+def test_an_order_and_its_reverse_leave_no_error_in_a_game_of_pairs() -> None:
+    """A product of two words goes to the later one: half of it to each over an order and its reverse. One order alone,
+    and a pair of independent ones, miss that by chance."""
+    e = limelight.explain(Answering(_pairs_of_words), TEXT, "shapley", target="neutral", n_samples=10)
+    d = len(e)
+    neighbours = np.array([(j > 0) + (j < d - 1) for j in range(d)])
+    np.testing.assert_allclose(e.weights, np.arange(d) + neighbours / 2, atol=ROUNDING)
     assert e.stderr is not None
     np.testing.assert_allclose(e.stderr, 0, atol=ROUNDING)
 
 
+def test_the_typical_deviation_is_the_mean_of_deviations() -> None:
+    """Each word's variance counts it as one pair more; the mean of variances would belong to the strongest word."""
+    pairs, deviations = 5, np.array([10.0, 1.0, 1.0, 0.0])
+    squares = deviations**2 * (pairs - 1)
+    typical = deviations.mean()
+    expected = np.sqrt((squares + typical**2) / pairs / pairs) * student_factor(pairs)
+    np.testing.assert_allclose(stderr_of_pairs(squares, pairs), expected, rtol=1e-12)
+    assert stderr_of_pairs(squares, pairs)[3] < 0.7 * np.sqrt((deviations**2).mean() / pairs / pairs) * student_factor(
+        5
+    )
+
+
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)  # type: ignore[arg-type]
-    monkeypatch.setattr(sampled_shapley, "_ROWS_AT_ONCE", 1)
-    blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)  # type: ignore[arg-type]
+    whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)
+    monkeypatch.setattr("limelight.explainers.shapley._ROWS_AT_ONCE", 1)
+    blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)
     np.testing.assert_allclose(blocks.weights, whole.weights, atol=ROUNDING)
     assert whole.stderr is not None
     np.testing.assert_allclose(blocks.stderr, whole.stderr, atol=ROUNDING)
@@ -148,12 +155,12 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_and_two_words_are_exact() -> None:
     model = Opaque()
-    e = limelight.explain(model, "great", "shapley", target="neutral")  # type: ignore[arg-type]
+    e = limelight.explain(model, "great", "shapley", target="neutral")
     f = model.predict_logits(["great", "[UNK]"])[:, 1]
     assert e.weights == pytest.approx([f[0] - f[1]], abs=ROUNDING)
     assert e.stderr is not None
     assert e.stderr.tolist() == [0.0]
-    two = limelight.explain(model, "great film", "shapley", target="neutral", n_samples=2)  # type: ignore[arg-type]
+    two = limelight.explain(model, "great film", "shapley", target="neutral", n_samples=2)
     exact = limelight.explain(small_model(), "great film", "shapley", target="neutral")
     np.testing.assert_allclose(two.weights, exact.weights, atol=ROUNDING)
     assert two.stderr is not None
@@ -170,18 +177,14 @@ def test_student_factors_are_those_of_the_tables() -> None:
     tables = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 29: 2.045, 120: 1.980}
     for freedom, quantile in tables.items():
         assert student_factor(freedom) * 1.959964 == pytest.approx(quantile, abs=6e-4)
-    assert student_factor(10**9) == 1
+    assert student_factor(10**9) == pytest.approx(1)
 
 
 def test_bad_options_and_bad_numbers_are_refused() -> None:
     for name, wrong in (("n_samples", 1), ("n_samples", 2.5), ("n_permutations", 0), ("n_permutations", True)):
         with pytest.raises(ParameterError, match=name):
-            limelight.explain(Opaque(), TEXT, "shapley", **{name: wrong})  # type: ignore[arg-type]
+            limelight.explain(Opaque(), TEXT, "shapley", **{name: wrong})
 
-    class Broken(Opaque):
-        def __init__(self) -> None:
-            super().__init__()
-            self.perturb = lambda document, features, removal: lambda kept: np.full((len(kept), 3), np.nan)
-
+    broken = Answering(lambda kept: np.full((len(kept), 3), np.nan))
     with pytest.raises(NumericalError, match="not finite"):
-        limelight.explain(Broken(), TEXT, "shapley", n_samples=10)  # type: ignore[arg-type]
+        limelight.explain(broken, TEXT, "shapley", n_samples=10)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from conftest import small_model
 from limelight.errors import InputError, ParameterError
+from limelight.features import features_of
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.vocabulary import Vocabulary
 from reference.attention_model import gradient_by_autograd, logits_by_loops, perturbed_logits
@@ -40,10 +41,8 @@ def test_attention_matrices_are_those_of_every_query(model: AttentionClassifier)
     forward = model.reference(model.encode(["the film was great"])[0])
     assert forward.attention.shape == (3, 24, 24)
     torch.testing.assert_close(forward.attention.sum(dim=-1), torch.ones(3, 24, dtype=torch.float64))
-    document = model.read("the film was great")
-    np.testing.assert_allclose(
-        model.attentions(document).weights, forward.attention[:, 0, 1:5].detach().numpy(), rtol=1e-12
-    )
+    (seen,) = model.view("the film was great").attentions()
+    np.testing.assert_allclose(seen.weights[0], forward.attention[:, 0, 1:5].detach().numpy(), rtol=1e-12)
 
 
 def test_encoding_starts_with_cls_and_pads_with_unknown(model: AttentionClassifier) -> None:
@@ -68,33 +67,34 @@ def test_perturbations_equal_forwards_of_rebuilt_texts(data: st.DataObject) -> N
     words = st.sampled_from(["the", "film", "Great", "bad", "zzz", "'", "!", "我", "<br />", "[UNK]"])
     text = " ".join(data.draw(st.lists(words, min_size=1, max_size=30))) + " end"
     document = model.read(text)
-    features = document.features(data.draw(st.sampled_from(["words", "occurrences"])))
+    features = features_of(document, data.draw(st.sampled_from(["words", "occurrences"])))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     kept = rng.random((5, len(features))) < data.draw(st.sampled_from([0.0, 0.5, 1.0]))
     shown = document.text[: document.words[-1].end]  # what lies beyond the cut would move in when words are deleted
-    document = model.read(shown)
+    view = model.view(shown)
     for removal in ("mask", "delete"):
-        ours = model.perturb(document, features, removal)(kept)
+        ours = view.game(features, removal)(kept)
         np.testing.assert_allclose(
-            ours, perturbed_logits(model, document, features, kept, removal), rtol=0, atol=FLOAT64
+            ours, perturbed_logits(model, view.document, features, kept, removal), rtol=0, atol=FLOAT64
         )
 
 
 def test_deletion_works_in_blocks(model: AttentionClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = model.read("the film was great")
-    features = document.features("words")
+    view = model.view("the film was great")
+    features = features_of(view.document, "words")
     kept = np.random.default_rng(0).random((23, 4)) < 0.5
-    whole = model.perturb(document, features, "delete")(kept)
-    monkeypatch.setattr("limelight.theory.deletion._ROWS_AT_ONCE", 5)
-    np.testing.assert_array_equal(model.perturb(document, features, "delete")(kept), whole)
-    assert model.perturb(document, features, "delete")(kept[:0]).shape == (0, 3)
+    whole = view.game(features, "delete")(kept)
+    monkeypatch.setattr("limelight.theory.deletion.ROWS_AT_ONCE", 5)
+    np.testing.assert_array_equal(view.game(features, "delete")(kept), whole)
+    np.testing.assert_array_equal(view.deletion_tables().logits(torch.from_numpy(kept)).numpy(), whole)
+    assert view.game(features, "delete")(kept[:0]).shape == (0, 3)
 
 
 @pytest.mark.parametrize("target", [0, 1, 2])
 def test_gradients_equal_autograd(model: AttentionClassifier, target: int) -> None:
-    document = model.read("the film was not very good, it's bad bad zzz")
-    direction = np.eye(3)[target]
-    ours = model.gradients(document, direction)
+    view = model.view("the film was not very good, it's bad bad zzz")
+    document = view.document
+    ours = view.gradients(np.eye(3)[target])
     np.testing.assert_allclose(ours.gradients, gradient_by_autograd(model, document, target), rtol=0, atol=1e-12)
     forward = model.reference(model.encode_document(document))
     np.testing.assert_allclose(ours.embeddings, forward.e[1 : 1 + len(document.words)].detach().numpy(), rtol=1e-14)

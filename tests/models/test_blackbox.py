@@ -14,7 +14,9 @@ import limelight
 from limelight.contract import CHECKS
 from limelight.document import read_words
 from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError
+from limelight.features import features_of
 from limelight.models.blackbox import FLOOR, BlackBoxClassifier
+from limelight.progress import Silent
 
 TEXT = 'It\'s "great", GREAT: 非 but the café is too long.<br />The film!'
 WORDS = {"great": 1.5, "good": 1.0, "bad": -2.0, "long": -0.7, "film": 0.2, "[unk]": 0.1}
@@ -48,14 +50,14 @@ def test_removed_words_are_replaced_or_cut_and_all_else_stays() -> None:
         ("[UNK]", "delete", 'Its "", : 非 but the café is too .<br />The film!'),
     ):
         classifier = limelight.wrap(listening, labels=("no", "yes"), mask=mask)
-        document = classifier.read(TEXT)
-        features = document.features("words")
+        view = classifier.view(TEXT)
+        features = features_of(view.document, "words")
         kept = np.array([[name not in ("great", "'", "long") for name in features.names]])
         asked.clear()
-        classifier.perturb(document, features, removal)(kept)
+        view.game(features, removal)(kept)
         assert asked == [expected]
         asked.clear()
-        classifier.perturb(document, features, removal)(np.ones((1, len(features)), dtype=bool))
+        view.game(features, removal)(np.ones((1, len(features)), dtype=bool))
         assert asked == [TEXT]
 
 
@@ -74,9 +76,7 @@ def test_the_contract_is_kept(method: str, check: str) -> None:
 
 def test_every_other_method_is_refused(model: BlackBoxClassifier) -> None:
     for method in ("gxi", "alpha-avg", "rollout", "integrated-gradients", "lime-limit"):
-        with pytest.raises(
-            CapabilityError, match="BlackBoxClassifier does not offer; here you can use lime, leave-one"
-        ):
+        with pytest.raises(CapabilityError, match="which this model does not offer; here you can use lime, leave-one"):
             limelight.explain(model, TEXT, method)
     with pytest.raises(CapabilityError, match="by 'attention': use 'mask' or 'delete'"):
         limelight.explain(model, TEXT, "lime", removal="attention")
@@ -90,26 +90,66 @@ def test_logits_are_log_probabilities_and_zeros_are_said() -> None:
     np.testing.assert_allclose(e.prediction.probabilities, [1, 0], atol=2 * FLOOR)
 
 
+class Counting(Silent):
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self.steps.append(steps)
+
+
 def test_the_same_words_are_asked_for_once_and_in_batches() -> None:
     batches: list[int] = []
-    told: list[tuple[int, int]] = []
 
     def counting(texts: list[str]) -> np.ndarray:
         batches.append(len(texts))
         return probabilities(texts)
 
-    model = limelight.wrap(
-        counting, labels=("no", "yes"), batch_texts=5, progress=lambda done, total: told.append((done, total))
-    )
-    document = model.read("the film was bad")
+    view = limelight.wrap(counting, labels=("no", "yes"), batch_texts=np.int64(5)).view("the film was bad")
+    progress = Counting()
     kept = np.random.default_rng(0).random((300, 4)) < 0.5
-    found = model.perturb(document, document.features("words"), "delete")(kept)
+    game = view.game(features_of(view.document, "words"), "delete", progress)
+    logits = game(kept)
     assert batches == [5, 5, 5, 1]
-    assert told == [(5, 16), (10, 16), (15, 16), (16, 16)]
-    for row, logits in zip(kept[:20], found, strict=False):
+    assert game.asked == 16
+    assert len(progress.steps) == 4
+    assert sum(progress.steps) == 300
+    game(kept[:3])
+    assert sum(progress.steps) == 303
+    for row, own in zip(kept[:20], logits, strict=False):
         words = "the film was bad".split()
         text = " ".join(word if stays else "" for word, stays in zip(words, row, strict=True))
-        np.testing.assert_allclose(logits, np.log(probabilities([text])[0]), atol=1e-9)
+        np.testing.assert_allclose(own, np.log(probabilities([text])[0]), atol=1e-9)
+
+
+def test_the_text_itself_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def listening(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return probabilities(texts)
+
+    view = limelight.wrap(listening, labels=("no", "yes")).view(TEXT)
+    assert not asked
+    assert view.logits.tobytes() == view.logits.tobytes()
+    assert asked == [TEXT]
+
+
+def test_a_progress_that_raises_stops_the_work(model: BlackBoxClassifier) -> None:
+    class Stopping(Silent):
+        def advance(self, steps: int = 1, note: str = "") -> None:
+            raise KeyboardInterrupt
+
+    view = model.view(TEXT)
+    features = features_of(view.document, "words")
+    kept = np.ones((2, len(features)), dtype=bool)
+    game = view.game(features, "mask", Stopping())
+    with pytest.raises(KeyboardInterrupt):
+        game(kept)
+    assert game.asked == 1
+    np.testing.assert_array_equal(view.game(features, "mask")(kept)[0], view.logits)
+    with pytest.raises(ParameterError, match="coalitions have shape"):
+        game(kept[:, 1:])
 
 
 def test_scikit_learn_pipelines_are_functions() -> None:

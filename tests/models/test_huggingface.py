@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,15 @@ import limelight
 from limelight.contract import CHECKS
 from limelight.document import read_words
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
-from limelight.explainers.method import find, methods
+from limelight.explainers.method import find
+from limelight.explaining import applicable
+from limelight.features import features_of
+from limelight.models.coalitions import distinct_rows
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
-from limelight.models.huggingface.runner import Inputs, Runner, distinct_rows, ragged_inputs
+from limelight.models.huggingface.runner import Batches, Inputs, Runner, ragged_batches
 from limelight.models.huggingface.subwords import TokenWindow, owners_of_tokens
+from limelight.models.huggingface.view import HuggingFaceView
+from limelight.progress import Silent
 from reference.small_transformers import FAMILIES, TEXTS, small_transformer, tokenizer
 
 TEXT = 'It\'s "great", but the film is far too long.<br />The film!'
@@ -26,7 +32,7 @@ LONG = " ".join(TEXTS[0:2] * 4)
 FLOAT32 = 2e-5  # other shapes of batches round differently
 SAME = 1e-9  # float64
 REMOVALS = ("mask", "delete", "attention")
-FITTING = [info.id for info in methods() if {"ratio game", "folded attention"}.isdisjoint(info.needs) or info.otherwise]
+CPU = torch.device("cpu")
 
 FLAT = {"g-avg": ("targets",)}  # behind a layer normalisation it is zero for every target
 
@@ -43,12 +49,15 @@ def wrapped(family: str, double: bool = False, **options: Any) -> HuggingFaceCla
     return classifier
 
 
+FITTING = [method.id for method in applicable(wrapped("bert").view("a film"))]
+
+
 def bare_logits(model: Any, ids: list[int], attention: list[int] | None = None) -> np.ndarray:
     """One input, the plain way."""
     mask = [1] * len(ids) if attention is None else attention
     with torch.no_grad():
-        found = model(input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])).logits
-    return found[0].double().numpy()
+        logits = model(input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])).logits
+    return logits[0].double().numpy()
 
 
 def naive_removal(classifier: Any, text: str, removed: set[str], removal: str) -> np.ndarray:
@@ -96,8 +105,7 @@ def test_spans_are_exactly_the_words_of_the_text(family: str, text: str) -> None
 
 
 def test_special_tokens_and_tokens_between_words_are_never_removed(bert: HuggingFaceClassifier) -> None:
-    document = bert.read(TEXT)
-    (window,) = document.windows
+    (window,) = bert.view(TEXT).windows
     tokens = bert.tokenizer.convert_ids_to_tokens(window.ids)
     free = [token for t, token in enumerate(tokens) if t not in window.positions]
     assert free[0] == "[CLS]"
@@ -106,17 +114,18 @@ def test_special_tokens_and_tokens_between_words_are_never_removed(bert: Hugging
     assert between.replace("[UNK]", "").strip('"<br/>') == ""
 
 
-def test_a_token_of_two_words_goes_with_either_and_is_shared() -> None:
+def test_a_token_of_two_words_goes_with_either_and_is_split() -> None:
     own = tokenizer("bpe", True)
     text = "it's"
     classifier = wrapped("roberta")
-    (window,) = classifier.read(text).windows
+    view = classifier.view(text)
+    (window,) = view.windows
     pieces = own.convert_ids_to_tokens(window.ids)
     assert "'s" in pieces
     at = pieces.index("'s")
     assert window.words[window.positions == at].tolist() == [1, 2]
-    assert window.shares[window.positions == at].tolist() == [0.5, 0.5]
-    game = classifier.perturb(classifier.read(text), classifier.read(text).features("words"), "mask")
+    assert window.token_parts[window.positions == at].tolist() == [0.5, 0.5]
+    game = view.game(features_of(view.document, "words"), "mask")
     without_quote, without_s = game(np.array([[True, False, True], [True, True, False]]))
     np.testing.assert_allclose(without_quote, without_s, atol=FLOAT32)
     np.testing.assert_allclose(without_s, naive_removal(classifier, text, {"s"}, "mask"), atol=FLOAT32)
@@ -140,11 +149,11 @@ def test_predictions_are_those_of_the_bare_model(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_perturbed_forward_is_the_naive_one(family: str, removal: Any) -> None:
     classifier = wrapped(family)
-    document = classifier.read(TEXT)
-    features = document.features("words")
+    view = classifier.view(TEXT)
+    features = features_of(view.document, "words")
     kept = np.random.default_rng(0).random((12, len(features))) < 0.5
     kept[0], kept[1] = True, False
-    found = classifier.perturb(document, features, removal)(kept)
+    found = view.game(features, removal)(kept)
     for row, logits in zip(kept, found, strict=True):
         removed = {name for name, stays in zip(features.names, row, strict=True) if not stays}
         np.testing.assert_allclose(logits, naive_removal(classifier, TEXT, removed, removal), atol=FLOAT32)
@@ -157,16 +166,16 @@ def test_a_word_is_removed_as_if_in_the_text(removal: Any) -> None:
     """What official LIME does with strings: the word makes room for the mask token, or for nothing."""
     classifier = wrapped("bert")
     text = "unbelievably long films end badly unbelievably often"
-    document = classifier.read(text)
-    assert len(document.windows[0].ids) > 9 + 2  # words of several tokens
-    features = document.features("occurrences")
+    view = classifier.view(text)
+    assert len(view.windows[0].ids) > 9 + 2  # words of several tokens
+    features = features_of(view.document, "occurrences")
     kept = np.random.default_rng(3).random((20, len(features))) < 0.5
     token = classifier.tokenizer.mask_token if removal == "mask" else None
     texts = [
         " ".join(word if stays else token for word, stays in zip(text.split(), row, strict=True) if stays or token)
         for row in kept
     ]
-    found = classifier.perturb(document, features, removal)(kept)
+    found = view.game(features, removal)(kept)
     np.testing.assert_allclose(found, classifier.predict_logits(texts), atol=FLOAT32)
 
 
@@ -174,11 +183,11 @@ def test_hidden_words_do_not_matter() -> None:
     classifier = wrapped("bert", double=True)
     found = {}
     for word in ("film", "end", "great", "long", "bad"):
-        document = classifier.read(f"it was the {word} and good")
-        features = document.features("words")
+        view = classifier.view(f"it was the {word} and good")
+        features = features_of(view.document, "words")
         kept = np.array([[name != word for name in features.names]])
-        logits = classifier.perturb(document, features, "attention")(kept)
-        found.setdefault(len(document.windows[0].ids), []).append((document.text, logits))
+        logits = view.game(features, "attention")(kept)
+        found.setdefault(len(view.windows[0].ids), []).append((view.document.text, logits))
     same_length = max(found.values(), key=len)
     assert len(same_length) > 1
     for text, logits in same_length:
@@ -188,11 +197,10 @@ def test_hidden_words_do_not_matter() -> None:
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_batches_do_not_matter(removal: Any) -> None:
     small, large = (wrapped("bert", double=True, batch_tokens=tokens) for tokens in (1, 100_000))
-    document = small.read(TEXT)
-    features = document.features("words")
+    features = features_of(small.view(TEXT).document, "words")
     kept = np.random.default_rng(1).random((40, len(features))) < 0.6
-    found = [classifier.perturb(document, features, removal)(kept) for classifier in (small, large)]
-    np.testing.assert_allclose(found[0], found[1], atol=SAME)
+    one_by_one, together = (classifier.view(TEXT).game(features, removal)(kept) for classifier in (small, large))
+    np.testing.assert_allclose(one_by_one, together, atol=SAME)
 
 
 def counted(classifier: HuggingFaceClassifier) -> list[tuple[int, int]]:
@@ -205,39 +213,39 @@ def counted(classifier: HuggingFaceClassifier) -> list[tuple[int, int]]:
 
 
 def test_what_is_the_same_is_computed_once(bert: HuggingFaceClassifier) -> None:
-    document = bert.read("the film was bad")
-    features = document.features("words")
-    kept = np.random.default_rng(0).random((500, 4)) < 0.5
     shapes = counted(bert)
-    bert.perturb(document, features, "mask")(kept)
-    assert sum(rows for rows, _ in shapes) == 16
+    view = bert.view("the film was bad")
+    game = view.game(features_of(view.document, "words"), "mask")
+    game(np.random.default_rng(0).random((500, 4)) < 0.5)
+    assert sum(rows for rows, _ in shapes) == game.asked == 16
 
 
 def test_deletion_shortens_the_input(bert: HuggingFaceClassifier) -> None:
-    document = bert.read(TEXT)
-    features = document.features("words")
-    full = len(document.windows[0].ids)
     shapes = counted(bert)
+    view = bert.view(TEXT)
+    features = features_of(view.document, "words")
+    full = len(view.windows[0].ids)
     kept = np.tril(np.ones((len(features),) * 2, dtype=bool))
-    bert.perturb(document, features, "delete")(kept)
+    view.game(features, "delete")(kept)
     longest = [width for _, width in shapes]
     assert longest == sorted(longest, reverse=True)
     limited = wrapped("bert", batch_tokens=full)
     shapes = counted(limited)
-    limited.perturb(limited.read(TEXT), features, "delete")(kept)
+    limited.view(TEXT).game(features, "delete")(kept)
     assert sum(rows * width for rows, width in shapes) < 0.75 * len(kept) * full
 
 
 def test_any_number_of_variants_is_computed_block_by_block(
     bert: HuggingFaceClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = bert.read(TEXT)
-    features = document.features("words")
-    kept = np.random.default_rng(2).random((50, len(features))) < 0.5
-    game = bert.perturb(document, features, "mask")
-    at_once = game(kept)
     shapes = counted(bert)
-    monkeypatch.setattr("limelight.models.huggingface.runner._ROWS_AT_ONCE", 7)
+    view = bert.view(TEXT)
+    features = features_of(view.document, "words")
+    kept = np.random.default_rng(2).random((50, len(features))) < 0.5
+    game = view.game(features, "mask")
+    at_once = game(kept)
+    shapes.clear()
+    monkeypatch.setattr("limelight.models.huggingface.game._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(game(kept), at_once, atol=FLOAT32)
     assert max(rows for rows, _ in shapes) <= 7
 
@@ -251,7 +259,7 @@ def test_inputs_of_one_length_need_no_padding() -> None:
 
     lengths = np.repeat([9, 60, 40], [2, 30, 30])
     windows = [TokenWindow(*(np.full(n, n),) * 2, *(np.zeros(0, dtype=np.int64),) * 3) for n in lengths]
-    found = Runner(forward, torch.device("cpu"), 2).run(*ragged_inputs(windows, 0, torch.device("cpu")))
+    found = Runner(2).run(forward, CPU, ragged_batches(windows, 0, CPU))
     assert found[:, 0].tolist() == lengths.tolist()
     assert not any(hidden)
 
@@ -272,42 +280,137 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return inputs.ids[:, :1].float() * torch.ones(2)
 
-    def build(rows: Any, longest: int) -> Inputs:
-        return Inputs(torch.from_numpy(rows)[:, None].expand(-1, longest))
-
-    runner = Runner(forward, torch.device("cpu"), 2, batch_tokens=160)
-    found = runner.run(np.full(40, 10), build)
+    batches = Batches(np.full(40, 10), lambda rows: Inputs(torch.from_numpy(rows)[:, None].expand(-1, 10)))
+    runner = Runner(2, batch_tokens=160)
+    found = runner.run(forward, CPU, batches)
     assert found[:, 0].tolist() == list(range(40))
     assert sizes[:3] == [16, 8, 4]
     assert max(sizes[3:]) <= 4
+    sizes.clear()
+    runner.run(forward, CPU, batches)
+    assert max(sizes) <= 4  # what was learned stays
 
     def never(inputs: Inputs) -> torch.Tensor:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     with pytest.raises(torch.OutOfMemoryError):
-        Runner(never, torch.device("cpu"), 2).run(np.full(4, 10), build)
-    with pytest.raises(ParameterError, match="batch_tokens"):
-        Runner(never, torch.device("cpu"), 2, batch_tokens=0)
+        Runner(2).run(never, CPU, batches)
+    for wrong in (0, True, 1.5):
+        with pytest.raises(ParameterError, match="batch_tokens must be a whole number of at least 1"):
+            Runner(2, batch_tokens=wrong)  # type: ignore[arg-type]
+    assert Runner(2, batch_tokens=np.int64(160)).run(forward, CPU, batches)[:, 0].tolist() == list(range(40))
 
 
-def test_progress_is_told_and_an_interruption_breaks_nothing(bert: HuggingFaceClassifier) -> None:
-    told: list[tuple[int, int]] = []
-    before = bert.predict_logits([TEXT])
-    bert._runner.batch_tokens = 200
-    bert.progress = lambda done, total: told.append((done, total))
-    limelight.explain(bert, TEXT, "lime", n_samples=60)
-    assert told[-1][0] == told[-1][1] > 1
-    assert all(done <= total for done, total in told)
+def test_a_batch_that_was_halved_stays_so_whatever_another_thread_does() -> None:
+    """A thread that runs out of memory with the former size must not raise what another one has lowered since."""
+    sizes: list[int] = []
+    batches = Batches(np.full(40, 10), lambda rows: Inputs(torch.from_numpy(rows)[:, None].expand(-1, 10)))
+    runner = Runner(2, batch_tokens=160)
 
-    def stop(done: int, total: int) -> None:
-        if total > 1:
+    def small(inputs: Inputs) -> torch.Tensor:
+        sizes.append(len(inputs.ids))
+        if len(inputs.ids) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return inputs.ids[:, :1].float() * torch.ones(2)
+
+    def interrupted(inputs: Inputs) -> torch.Tensor:
+        if not sizes:  # meanwhile another thread goes down to two
+            other = threading.Thread(target=lambda: runner.run(small, CPU, batches))
+            other.start()
+            other.join()
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        sizes.append(len(inputs.ids))
+        return inputs.ids[:, :1].float() * torch.ones(2)
+
+    runner.run(interrupted, CPU, batches)
+    assert sizes[:4] == [16, 8, 4, 2]
+    assert max(sizes[3:]) == 2
+
+
+class Counting(Silent):
+    """Keeps all steps, and stops the work after so many."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.steps: list[int] = []
+        self._stop_after = stop_after
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self.steps.append(steps)
+        if self._stop_after is not None and len(self.steps) >= self._stop_after:
             raise KeyboardInterrupt
 
-    bert.progress = stop
+
+@pytest.mark.parametrize("removal", REMOVALS)
+@pytest.mark.parametrize("text", ["the film was bad", TEXT, LONG])
+def test_progress_advances_by_every_coalition(text: str, removal: Any) -> None:
+    view = wrapped("bert", window=True, batch_tokens=60).view(text)
+    features = features_of(view.document, "words")
+    kept = np.random.default_rng(0).random((300, len(features))) < 0.5
+    progress = Counting()
+    game = view.game(features, removal, progress)
+    game(kept)
+    assert sum(progress.steps) == len(kept)
+    assert min(progress.steps) > 0
+    assert len(progress.steps) > 1
+    distinct = [len(np.unique(kept[:, np.unique(features.owners[w.words])], axis=0)) for w in view.windows]
+    assert game.asked == sum(distinct)
+    game(kept[:1])
+    assert sum(progress.steps) == len(kept) + 1
+    game(kept[:0])
+    assert sum(progress.steps) == len(kept) + 1
+    assert game.asked == sum(distinct) + len(view.windows)
+
+
+def test_an_interruption_breaks_nothing() -> None:
+    classifier = wrapped("bert", batch_tokens=200)
+    view = classifier.view(TEXT)
+    features = features_of(view.document, "words")
+    kept = np.random.default_rng(0).random((60, len(features))) < 0.5
+    expected, before = view.game(features, "mask")(kept), classifier.predict_logits([TEXT])
+    progress = Counting(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
-        limelight.explain(bert, TEXT, "lime", n_samples=60)
-    bert.progress = None
-    assert before.tobytes() == bert.predict_logits([TEXT]).tobytes()
+        view.game(features, "mask", progress)(kept)
+    assert len(progress.steps) == 2
+    assert before.tobytes() == classifier.predict_logits([TEXT]).tobytes()
+    assert expected.tobytes() == view.game(features, "mask")(kept).tobytes()
+
+
+def test_coalitions_of_another_text_are_refused(bert: HuggingFaceClassifier) -> None:
+    view = bert.view(TEXT)
+    with pytest.raises(ParameterError, match=r"coalitions have shape \(1, 2\): this text has \d+ features"):
+        view.game(features_of(view.document, "words"), "mask")(np.ones((1, 2), dtype=bool))
+
+
+def test_a_view_reads_its_text_once_and_keeps_what_it_computed(
+    bert: HuggingFaceClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[str] = []
+    plain = bert._encode
+    monkeypatch.setattr(bert, "_encode", lambda text: encoded.append(text) or plain(text))
+    shapes = counted(bert)
+    view = bert.view(TEXT)
+    assert not shapes
+    for _ in range(2):
+        assert view.logits.tobytes() == view.logits.tobytes()
+        assert len(shapes) == 1
+    for _ in range(2):
+        view.attentions()
+        view.attention_layers()
+        assert len(shapes) == 2
+    for _ in range(2):
+        assert view.gradients(np.eye(3)[1]).forwards == 1
+        assert len(shapes) == 3
+    view.gradients(np.eye(3)[2])
+    assert len(shapes) == 4
+    points = np.linspace(0, 1, 5)
+    assert view.path_gradients("mask", points, lambda logits: logits).forwards == 5
+    view.game(features_of(view.document, "words"), "mask")
+    assert encoded == [TEXT]
+    shapes.clear()
+    windowed = wrapped("bert", window=True)
+    shapes, view = counted(windowed), windowed.view(LONG)
+    paths = view.path_gradients("zero", points, lambda logits: logits)
+    assert paths.forwards == sum(rows for rows, _ in shapes) == 2 * 5 * len(view.windows)
 
 
 # ── long texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -330,11 +433,11 @@ def test_truncated_texts_say_so() -> None:
 
 def test_windows_cover_the_whole_text_and_are_averaged() -> None:
     classifier = wrapped("bert", double=True, window=True)
-    document = classifier.read(LONG)
-    assert len(document.windows) > 2
-    assert {int(w) for window in document.windows for w in window.words} == set(range(len(read_words(LONG))))
-    assert sum(window.share for window in document.windows) == pytest.approx(1)
-    each = [bare_logits(classifier.model, window.ids.tolist()) for window in document.windows]
+    windows = classifier.view(LONG).windows
+    assert len(windows) > 2
+    assert {int(w) for window in windows for w in window.words} == set(range(len(read_words(LONG))))
+    assert sum(window.part for window in windows) == pytest.approx(1)
+    each = [bare_logits(classifier.model, window.ids.tolist()) for window in windows]
     np.testing.assert_allclose(classifier.predict_logits([LONG])[0], np.mean(each, axis=0), atol=SAME)
     e = limelight.explain(classifier, LONG, "leave-one-out", features="occurrences")
     assert "overlapping windows" in e.notices[0]
@@ -343,8 +446,122 @@ def test_windows_cover_the_whole_text_and_are_averaged() -> None:
     ig = limelight.explain(classifier, LONG, "integrated-gradients", output="probability", tolerance=1e-4)
     change = ig.diagnostics["model_prediction"] - ig.diagnostics["baseline_output"]
     assert ig.weights.sum() == pytest.approx(change, abs=1e-4 * np.abs(ig.weights).sum() + 1e-12)
-    for method in ("alpha-avg", "alpha-max", "rollout", "gxi"):
-        assert np.isfinite(limelight.explain(classifier, LONG, method).weights).all()
+
+
+def naive_windows(tokenizer: Any, text: str, limit: int) -> list[tuple[list[int], list[list[int]]]]:
+    """Token numbers of each window, special tokens included, and for each of them the words that it covers."""
+    found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    words = list(read_words(text))
+    covered = [
+        [i for i, word in enumerate(words) if word.start < end and start < word.end]
+        for start, end in found["offset_mapping"]
+    ]
+    ids, room = found["input_ids"], limit - 2
+    starts = list(range(0, len(ids) - room, room // 2)) + [len(ids) - room]
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    return [([first, *ids[a : a + room], last], [[], *covered[a : a + room], []]) for a in starts]
+
+
+def per_word(per_token: np.ndarray, covered: list[list[int]], n_words: int) -> np.ndarray:
+    """What each token has (T, …), divided between the words that it covers."""
+    total = np.zeros((n_words, *per_token.shape[1:]))
+    for value, words in zip(per_token, covered, strict=True):
+        for word in words:
+            total[word] += value / len(words)
+    return total
+
+
+class NaiveWindows:
+    """The plain model on each window of a long text, and the mean over them of what it tells of each word."""
+
+    def __init__(self, classifier: HuggingFaceClassifier, text: str) -> None:
+        self.model = copy.deepcopy(classifier.model).eval()
+        self.model.set_attn_implementation("eager")
+        self.windows = naive_windows(classifier.tokenizer, text, classifier.max_length or 0)
+        self.n_words = len(read_words(text))
+        assert len(self.windows) > 2
+
+    def mean(self, per_token: Any, reduce: Any = lambda per_token: per_token) -> np.ndarray:
+        """`per_token`: what one window (1, T) gives each of its tokens."""
+        each = [
+            per_word(reduce(per_token(torch.tensor([ids]))), covered, self.n_words) for ids, covered in self.windows
+        ]
+        return np.sum(each, axis=0) / len(each)
+
+    def gradient_and_input(self, ids: torch.Tensor, target: int) -> tuple[np.ndarray, np.ndarray]:
+        vectors = self.model.get_input_embeddings()(ids).detach().requires_grad_()
+        self.model(inputs_embeds=vectors).logits[0, target].backward()
+        assert vectors.grad is not None
+        return vectors.grad[0].numpy(), vectors.detach()[0].numpy()
+
+    def attention(self, ids: torch.Tensor) -> np.ndarray:
+        with torch.no_grad():
+            layers = self.model(input_ids=ids, output_attentions=True).attentions
+        return torch.stack([layer[0] for layer in layers]).numpy()
+
+
+def test_gradients_of_windows_are_their_mean_by_parts() -> None:
+    classifier = wrapped("bert", double=True, window=True)
+    naive = NaiveWindows(classifier, LONG)
+    for method, reduce in (
+        ("gxi", lambda pair: (pair[0] * pair[1]).sum(axis=1)),
+        ("g-l1", lambda pair: np.abs(pair[0]).sum(axis=1)),
+        ("g-l2", lambda pair: np.linalg.norm(pair[0], axis=1)),
+    ):
+        expected = naive.mean(lambda ids: naive.gradient_and_input(ids, 2), reduce)
+        weights = limelight.explain(classifier, LONG, method, target="positive", features="occurrences").weights
+        np.testing.assert_allclose(weights, expected, atol=SAME, err_msg=method)
+        assert np.abs(expected).max() > 1e-3
+
+
+def test_attention_of_windows_is_their_mean_by_parts() -> None:
+    classifier = wrapped("bert", double=True, window=True)
+    naive = NaiveWindows(classifier, LONG)
+    for method, reduce in (
+        ("alpha-avg", lambda weights: weights[-1, :, 0].mean(axis=0)),
+        ("alpha-max", lambda weights: weights[-1, :, 0].max(axis=0)),
+    ):
+        expected = naive.mean(naive.attention, reduce)
+        if method == "alpha-max":  # the heads' maximum is taken for each token, before words join
+            assert not np.allclose(expected, naive.mean(naive.attention, lambda w: w[-1, :, 0].mean(axis=0)))
+        weights = limelight.explain(classifier, LONG, method, features="occurrences").weights
+        np.testing.assert_allclose(weights, expected, atol=SAME, err_msg=method)
+
+
+def test_rollout_of_windows_is_its_mean_by_parts() -> None:
+    classifier = wrapped("bert", double=True, window=True)
+    naive = NaiveWindows(classifier, LONG)
+
+    def rolled_out(weights: np.ndarray) -> np.ndarray:
+        identity = np.eye(weights.shape[-1])
+        product = identity
+        for layer in weights:
+            product = (layer.mean(axis=0) + identity) / 2 @ product
+        return product[0]
+
+    weights = limelight.explain(classifier, LONG, "rollout", features="occurrences").weights
+    np.testing.assert_allclose(weights, naive.mean(naive.attention, rolled_out), atol=SAME)
+
+
+def test_slopes_along_windows_are_their_mean_by_parts() -> None:
+    """At one point of the line, for a direction that does not depend on it."""
+    classifier = wrapped("bert", double=True, window=True)
+    naive, view, x = NaiveWindows(classifier, LONG), classifier.view(LONG), 0.3
+    table = naive.model.get_input_embeddings()
+    mask = table(torch.tensor(classifier.tokenizer.mask_token_id)).detach()
+
+    def slope(ids: torch.Tensor) -> np.ndarray:
+        covered = next(words for own, words in naive.windows if own == ids[0].tolist())
+        vectors = table(ids).detach()
+        difference = torch.stack([v - mask if words else 0 * v for v, words in zip(vectors[0], covered, strict=True)])
+        at = (vectors - (1 - x) * difference).requires_grad_()
+        naive.model(inputs_embeds=at).logits[0, 1].backward()
+        assert at.grad is not None
+        return (at.grad[0] * difference).sum(dim=1).numpy()
+
+    paths = view.path_gradients("mask", np.array([x]), lambda logits: np.eye(3)[[1] * len(logits)])
+    slopes = features_of(view.document, "occurrences").total(paths.slopes[0], paths.words)
+    np.testing.assert_allclose(slopes, naive.mean(slope), atol=SAME)
 
 
 def test_limits_follow_the_table_of_positions() -> None:
@@ -368,7 +585,8 @@ def test_limits_follow_the_table_of_positions() -> None:
 def test_attentions_are_real_whatever_the_implementation(family: str) -> None:
     classifier = wrapped(family)
     former = classifier.model.config._attn_implementation
-    (found,) = classifier.attention_layers(classifier.read(TEXT))
+    (found,) = classifier.view(TEXT).attention_layers()
+    assert found.weights.dtype == np.float32  # as it was computed
     assert classifier.model.config._attn_implementation == former
     assert found.weights.shape[:2] == (2, 2)
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-6)
@@ -380,36 +598,34 @@ def test_attentions_are_real_whatever_the_implementation(family: str) -> None:
     np.testing.assert_allclose(found.weights, expected.numpy(), atol=FLOAT32)
 
 
-def test_the_implementation_comes_back_after_an_error(bert: HuggingFaceClassifier) -> None:
-    def broken(*arguments: Any, **named: Any) -> Any:
-        if named.get("output_attentions"):
-            raise RuntimeError("broken")
-
-    hook = bert.model.register_forward_pre_hook(lambda m, a, k: broken(*a, **k), with_kwargs=True)
-    with pytest.raises(RuntimeError, match="broken"):
-        limelight.explain(bert, TEXT, "alpha-avg")
-    hook.remove()
-    assert bert.model.config._attn_implementation == "sdpa"
+def test_attention_keeps_the_precision_that_it_was_computed_in() -> None:
+    for dtype, kept in ((torch.float64, np.float64), (torch.float32, np.float32), (torch.bfloat16, np.float32)):
+        model, own = small_transformer("bert")
+        view = limelight.wrap(model.to(dtype), own).view(TEXT)
+        assert isinstance(view, HuggingFaceView)
+        assert view.attention_layers()[0].weights.dtype == kept
+        assert view.attentions()[0].weights.dtype == np.float64
 
 
-def test_no_attentions_is_said_loudly(bert: HuggingFaceClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_attentions_is_said_loudly(bert: HuggingFaceClassifier) -> None:
     plain = bert.model.forward
 
     def silent(**named: Any) -> Any:
         named.pop("output_attentions", None)
         return plain(**named)
 
-    monkeypatch.setattr(bert.model, "forward", silent)
+    bert.model.forward = silent
     with pytest.raises(CapabilityError, match="returned no attentions"):
         limelight.explain(bert, TEXT, "alpha-avg")
 
 
 def test_attention_by_layer_and_head(bert: HuggingFaceClassifier) -> None:
-    (found,) = bert.attention_layers(bert.read(TEXT))
-    n_words = len(bert.read(TEXT).words)
+    view = bert.view(TEXT)
+    (found,) = view.attention_layers()
+    n_words = len(view.document.words)
     paid = np.zeros((2, 2, n_words))
-    for position, word, share in zip(found.positions, found.words, found.shares, strict=True):
-        paid[:, :, word] += share * found.weights[:, :, 0, position]
+    for position, word, part in zip(found.positions, found.words, found.token_parts, strict=True):
+        paid[:, :, word] += part * found.weights[:, :, 0, position]
 
     def weights(method: str, **options: Any) -> np.ndarray:
         return limelight.explain(bert, TEXT, method, features="occurrences", **options).weights
@@ -430,8 +646,9 @@ def test_attention_by_layer_and_head(bert: HuggingFaceClassifier) -> None:
 @pytest.mark.parametrize("output", ["logit", "probability"])
 def test_gradients_are_those_of_finite_differences(family: str, output: Any) -> None:
     classifier = wrapped(family, double=True)
-    document = classifier.read("the film was bad")
-    ids = torch.from_numpy(document.windows[0].ids)[None]
+    view = classifier.view("the film was bad")
+    (window,) = view.windows
+    ids = torch.from_numpy(window.ids)[None]
     table = classifier.model.get_input_embeddings()
     vectors = table(ids).detach()
 
@@ -443,7 +660,7 @@ def test_gradients_are_those_of_finite_differences(family: str, output: Any) -> 
         return float(logits[1] if output == "logit" else logits.softmax(dim=0)[1])
 
     along = torch.randn(vectors.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    owned = document.windows[0].positions
+    owned = window.positions
     free = [t for t in range(ids.shape[1]) if t not in owned]
     along[:, free] = 0
     # DeBERTa normalises in float32 whatever its weights are: differences are noisy.
@@ -452,10 +669,10 @@ def test_gradients_are_those_of_finite_differences(family: str, output: Any) -> 
     prediction = classifier.predict_logits(["the film was bad"])[0]
     p = np.exp(prediction - prediction.max()) / np.exp(prediction - prediction.max()).sum()
     direction = np.eye(3)[1] if output == "logit" else p[1] * (np.eye(3)[1] - p)
-    found = classifier.gradients(document, direction)
+    found = view.gradients(direction)
     assert float((found.gradients * along[0].numpy()[owned]).sum()) == pytest.approx(expected, rel=close, abs=1e-8)
     np.testing.assert_allclose(found.embeddings, vectors[0].numpy()[owned])
-    assert found.words.tolist() == document.windows[0].words.tolist()
+    assert found.words.tolist() == window.words.tolist()
 
 
 # ── the contract ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -473,9 +690,8 @@ def test_g_avg_says_that_it_vanishes_behind_a_layer_normalisation(bert: HuggingF
 )
 def test_every_method_keeps_the_contract(id: str, check: str) -> None:
     classifier = wrapped("bert", truncate=True)
-    info = find(id).version(classifier, {"removal": "mask", "output": "logit"})
-    assert info is not None
-    CHECKS[check](id, classifier, {"n_samples": 60} if "n_samples" in info.parameters else {})
+    way = find(id).required_way(classifier.view("a film"), {"removal": "mask", "output": "logit"})
+    CHECKS[check](id, classifier, {"n_samples": 60} if "n_samples" in way.options else {})
 
 
 def test_methods_that_do_not_apply_are_refused_with_those_that_do(bert: HuggingFaceClassifier) -> None:
@@ -485,14 +701,28 @@ def test_methods_that_do_not_apply_are_refused_with_those_that_do(bert: HuggingF
     assert shown == ["alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"]
 
 
+HALF = 32
+"""Rounding errors of half precision, in units of its epsilon and of the weights' size. 15 (bfloat16) and 12 (float16)
+were seen: a weight is the difference of two logits, each through two layers."""
+
+
 def test_half_precision_is_close_to_float32() -> None:
-    model, own = small_transformer("bert")
-    exact = limelight.explain(limelight.wrap(copy.deepcopy(model), own), TEXT, "leave-one-out", target="neutral")
+    pieces = "[PAD] [UNK] [CLS] [SEP] [MASK] it ' s great , but the film is far too long . ! < br / >".split()
+    own = transformers.BertTokenizerFast(vocab={piece: i for i, piece in enumerate(pieces)})  # the same in every run
+    model, _ = small_transformer("bert", seed=1)
+
+    def weights(dtype: torch.dtype) -> np.ndarray:
+        classifier = limelight.wrap(copy.deepcopy(model).to(dtype), own)
+        assert dtype == classifier.dtype
+        return limelight.explain(classifier, TEXT, "leave-one-out", target="negative").weights
+
+    exact = weights(torch.float32)
+    size = np.linalg.norm(exact)
     for dtype in (torch.bfloat16, torch.float16):
-        half = limelight.wrap(copy.deepcopy(model).to(dtype), own)
-        assert dtype == half.dtype
-        e = limelight.explain(half, TEXT, "leave-one-out", target="neutral")
-        np.testing.assert_allclose(e.weights, exact.weights, atol=0.05)
+        tolerance = HALF * torch.finfo(dtype).eps
+        error = np.linalg.norm(weights(dtype) - exact) / size
+        assert error < tolerance
+        assert np.linalg.norm(np.roll(exact, 1) - exact) / size > 2 * tolerance  # so that it can fail
 
 
 # ── bad input ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -573,7 +803,7 @@ def test_texts_that_are_none(bert: HuggingFaceClassifier) -> None:
 
 
 def test_removal_that_a_model_does_not_offer_is_refused() -> None:
-    with pytest.raises(CapabilityError, match="AttentionClassifier does not take words out by 'attention': use 'mask'"):
+    with pytest.raises(CapabilityError, match="this model does not take words out by 'attention': use 'mask'"):
         limelight.explain(limelight.load(), "a film", "lime", removal="attention")
     model, own = small_transformer("bert")
     maskless = copy.deepcopy(own)
@@ -581,4 +811,4 @@ def test_removal_that_a_model_does_not_offer_is_refused() -> None:
     with pytest.raises(CapabilityError, match="use 'delete' or 'attention'"):
         limelight.explain(limelight.wrap(model, maskless), "film", "lime")
     maskless.unk_token = "[UNK]"
-    assert limelight.wrap(model, maskless)._mask == own.unk_token_id
+    assert limelight.wrap(model, maskless).special.mask == own.unk_token_id

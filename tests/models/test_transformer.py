@@ -16,6 +16,8 @@ from conftest import WORDS
 from limelight.contract import CHECKS
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError
 from limelight.explainers.method import find, methods
+from limelight.explaining import applicable
+from limelight.features import features_of
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig, _attend, _softmax_of_scores
 from limelight.models.words.vocabulary import Vocabulary
 from reference.attention_model import perturbed_text
@@ -53,11 +55,12 @@ def test_logits_and_attention_equal_loops(residual: bool, layer_norm: bool, mlp:
     document = model.read("the film was not very good")
     loops, attention = forward_by_loops(model, states_of(model, model.encode_document(document).tolist()))
     np.testing.assert_allclose(model.predict_logits([document.text])[0], loops, rtol=0, atol=FLOAT64)
-    (layers,) = model.attention_layers(document)
+    view = model.view(document.text)
+    (layers,) = view.attention_layers()
     ours = layers.weights
     assert ours.shape == (3, 2, 16, 16)
     np.testing.assert_allclose(ours, attention, rtol=0, atol=FLOAT64)
-    np.testing.assert_array_equal(model.attentions(document).weights, ours[-1, :, 0, 1:7])
+    np.testing.assert_array_equal(view.attentions()[0].weights, ours[:, :, 0, 1:7])
     first = limelight.explain(model, document.text, "alpha-avg", features="occurrences", layer=0)
     np.testing.assert_allclose(first.weights, ours[0, :, 0, 1:7].mean(axis=0), rtol=1e-12)
     assert np.ptp(ours[0], axis=-1).max() > 0.2  # far from uniform
@@ -100,14 +103,14 @@ def test_float32_is_close_to_float64() -> None:
 def test_texts_are_predicted_alike_alone_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     model = transformer()
     whole = model.predict_logits(TEXTS)
-    document = model.read(TEXTS[0])
-    features, kept = document.features("words"), np.random.default_rng(0).random((9, 9)) < 0.5
-    perturbed = model.perturb(document, features, "delete")(kept)
+    view = model.view(TEXTS[0])
+    features, kept = features_of(view.document, "words"), np.random.default_rng(0).random((9, 9)) < 0.5
+    perturbed = view.game(features, "delete")(kept)
     monkeypatch.setattr("limelight.models.words.transformer._TOKENS_AT_ONCE", {"cpu": 40})
     assert model.documents_at_once == 2
     np.testing.assert_allclose(model.predict_logits(TEXTS), whole, rtol=0, atol=FLOAT64)
-    np.testing.assert_allclose(model.perturb(document, features, "delete")(kept), perturbed, rtol=0, atol=FLOAT64)
-    assert model.perturb(document, features, "mask")(kept[:0]).shape == (0, 3)
+    np.testing.assert_allclose(view.game(features, "delete")(kept), perturbed, rtol=0, atol=FLOAT64)
+    assert view.game(features, "mask")(kept[:0]).shape == (0, 3)
     assert model.predict_proba([]).shape == (0, 3)
 
 
@@ -134,15 +137,14 @@ def test_perturbations_equal_predictions_of_rebuilt_texts(data: st.DataObject) -
     words = st.sampled_from(["the", "film", "Great", "bad", "zzz", "'", "!", "我", "<br />", "[UNK]"])
     text = " ".join(data.draw(st.lists(words, min_size=1, max_size=20))) + " end"
     cut = model.read(text)
-    document = model.read(text[: cut.words[-1].end])  # what lies beyond would move in when words are deleted
-    features = document.features(data.draw(st.sampled_from(["words", "occurrences"])))
+    view = model.view(text[: cut.words[-1].end])  # what lies beyond would move in when words are deleted
+    document = view.document
+    features = features_of(document, data.draw(st.sampled_from(["words", "occurrences"])))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     kept = rng.random((5, len(features))) < data.draw(st.sampled_from([0.0, 0.5, 1.0]))
     for removal in ("mask", "delete"):
         rebuilt = model.predict_logits([perturbed_text(document, features, z, removal) for z in kept])
-        np.testing.assert_allclose(
-            model.perturb(document, features, removal)(kept), rebuilt, rtol=0, atol=FLOAT64, err_msg=removal
-        )
+        np.testing.assert_allclose(view.game(features, removal)(kept), rebuilt, rtol=0, atol=FLOAT64, err_msg=removal)
 
 
 @pytest.mark.parametrize("options", [{"mlp": "gelu"}, {"layer_norm": False, "mlp": "none"}, {"residual": False}])
@@ -150,7 +152,7 @@ def test_gradients_equal_finite_differences(options: dict[str, Any]) -> None:
     model = transformer(**{"layers": 2, **options})
     document = model.read("the film was bad bad zzz")
     direction = np.array([0.3, -1.0, 0.5])
-    ours = model.gradients(document, direction)
+    ours = model.view(document.text).gradients(direction)
     e = states_of(model, model.encode_document(document).tolist())
     np.testing.assert_allclose(ours.embeddings, e[1:7], rtol=1e-14)
     step = 1e-5
@@ -168,19 +170,18 @@ def test_gradients_equal_finite_differences(options: dict[str, Any]) -> None:
 def test_a_constant_added_to_a_word_is_seen() -> None:
     """With norms in front of the heads the mean of a gradient's coordinates, G-avg, would be zero."""
     model = transformer()
-    gradients = model.gradients(model.read("the film was great"), np.array([1.0, 0.0, 0.0])).gradients
+    gradients = model.view("the film was great").gradients(np.array([1.0, 0.0, 0.0])).gradients
     assert np.abs(gradients.mean(axis=1)).max() > 1e-2 * np.abs(gradients).max()
 
 
-AS_USUAL = {"removal": "mask", "output": "logit"}
-APPLICABLE = [info.id for info in methods() if info.fits(transformer(), AS_USUAL)]
+APPLICABLE = [method.id for method in applicable(transformer().view("the film"))]
 
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("id", APPLICABLE)
 def test_every_applicable_method_keeps_the_contract(id: str, check: str) -> None:
     """The checks raise AssertionError; tests/explainers/test_contract.py shows that they can."""
-    options = {"n_samples": 50} if "n_samples" in find(id).parameters else {}
+    options = {"n_samples": 50} if any("n_samples" in way.options for way in find(id).ways) else {}
     CHECKS[check](id, transformer(), options)
 
 
@@ -189,7 +190,7 @@ def test_exact_methods_are_refused_and_the_others_named() -> None:
     assert {"alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "rollout"} <= set(APPLICABLE)
     assert {"lime-limit", "lime-theorem"} <= refused
     for id in sorted(refused):
-        with pytest.raises(CapabilityError, match="TransformerClassifier does not offer; here you can use alpha-avg,"):
+        with pytest.raises(CapabilityError, match="this model does not offer; here you can use alpha-avg,"):
             limelight.explain(transformer(), "the film was great", method=id)
 
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import torch
 
-from limelight.document import Document, Features
+from limelight.document import Document
+from limelight.features import Features
 from limelight.models.words.attention import AttentionClassifier
 
 

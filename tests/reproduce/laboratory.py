@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
+import torch
+from threadpoolctl import threadpool_info
 
 from conftest import small_model
-from limelight.document import Document, Features
-from limelight.progress import Lines
+from limelight.arrays import Floats
+from limelight.document import Document
+from limelight.features import Features
+from limelight.models.words.attention_view import AttentionView
+from limelight.progress import SILENT, Lines, Progress
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.texts import Texts
@@ -23,26 +31,35 @@ TEXTS = (
 
 
 class DeepStub:
-    """Perturbable and attentive, and nothing else: what a model of several layers looks like to an experiment."""
+    """A model whose views are perturbable and attentive, and nothing else: several layers, as an experiment sees it."""
 
     def __init__(self, seed: int = 7) -> None:
         self._inner = small_model(seed)
         self.labels = self._inner.labels
 
-    def read(self, text: str) -> Document:
-        return self._inner.read(text)
+    def view(self, text: str) -> DeepView:
+        return DeepView(self._inner.view(text))
 
-    def predict_logits(self, texts: Any) -> Any:
+    def predict_logits(self, texts: Sequence[str]) -> Floats:
         return self._inner.predict_logits(texts)
 
-    def predict_proba(self, texts: Any) -> Any:
+    def predict_proba(self, texts: Sequence[str]) -> Floats:
         return self._inner.predict_proba(texts)
 
-    def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
-        return self._inner.perturb(document, features, removal)
 
-    def attentions(self, document: Document) -> Attentions:
-        return self._inner.attentions(document)
+class DeepView:
+    """What is left of a view of a single layer without its folded form."""
+
+    def __init__(self, inner: AttentionView) -> None:
+        self._inner = inner
+        self.document: Document = inner.document
+        self.labels, self.logits, self.removals = inner.labels, inner.logits, inner.removals
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
+        return self._inner.game(features, removal, progress)
+
+    def attentions(self) -> Sequence[Attentions]:
+        return self._inner.attentions()
 
 
 def laboratory(folder: Path, **changes: Any) -> Lab:
@@ -60,3 +77,34 @@ def laboratory(folder: Path, **changes: Any) -> Lab:
         "progress": Lines(),
     }
     return Lab(**{**arguments, **changes})
+
+
+@contextlib.contextmanager
+def process_left_as_found() -> Iterator[None]:
+    """Whatever happens inside: threads, random states, gradients and matplotlib's settings are as before afterwards.
+
+    Two torch threads, where tests otherwise have one, so that a limit that stays is seen.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        before = _state_of_the_process()
+        try:
+            yield
+        finally:
+            after = _state_of_the_process()
+            changed = {name: (state, after[name]) for name, state in before.items() if after[name] != state}
+            assert not changed, changed
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _state_of_the_process() -> dict[str, Any]:
+    return {
+        "torch threads": torch.get_num_threads(),
+        **{f"threads of {pool['filepath']}": pool["num_threads"] for pool in threadpool_info()},
+        "NumPy's random state": str(np.random.get_state()),  # noqa: NPY002
+        "torch's random state": torch.get_rng_state().tolist(),
+        "gradients": torch.is_grad_enabled(),
+        **{f"matplotlib's {name}": repr(value) for name, value in dict.items(matplotlib.rcParams)},
+    }

@@ -19,7 +19,6 @@ from limelight.reproduce import (
     fig6,
     final_layer,
     gradients,
-    lime_batch,
     lime_error,
     passes,
     theorem,
@@ -45,9 +44,9 @@ def explained(lab: Lab, method: str, **options: object) -> list[np.ndarray]:
 
 def test_documents_are_read_without_punctuation(lab: Lab) -> None:
     assert lab.documents[1].text == "it s a very good film great great and not too long the end"
-    assert lab.documents[1].features == tuple(dict.fromkeys(lab.documents[1].text.split()))
+    assert lab.documents[1].features.names == tuple(dict.fromkeys(lab.documents[1].text.split()))
     for document in lab.documents:
-        assert limelight.explain(lab.model, document.text, "alpha-avg").features == document.features
+        assert limelight.explain(lab.model, document.text, "alpha-avg").features == document.features.names
 
 
 @pytest.mark.parametrize("method", passes.CLOSED_FORMS)
@@ -69,18 +68,16 @@ def test_exact_values_and_formulas_are_the_methods_of_explain(lab: Lab) -> None:
 
 
 def test_largest_attention_and_carried_value(lab: Lab) -> None:
-    found = passes.closed_forms(lab)
-    for i, document in enumerate(lab.documents):
-        attention = lab.model.attentions(lab.model.read(document.text)).weights
-        assert found["largest_attention"][i] == pytest.approx(attention.max())
-    one_head_sum = np.concatenate([d.per_feature(np.ones(d.T)) for d in lab.documents])
-    assert one_head_sum.sum() == sum(d.T for d in lab.documents)
-    contribution = found["value"] * found["alpha-avg"]  # Σ α w / K over a feature's words
-    for document, part in zip(lab.documents, lab.split(contribution), strict=True):
-        folded = lab.tables.fold(document)
-        alpha = np.exp(folded.scores) / np.exp(folded.scores).sum(axis=0)
-        words = (alpha * folded.values[:, :, 0])[1 : 1 + document.T]
-        assert part.sum() == pytest.approx(words.mean(axis=1).sum())
+    arrays = passes.closed_forms(lab)
+    contribution = arrays["value"] * arrays["alpha-avg"]  # Σ α w / K over a feature's words
+    for i, (document, part) in enumerate(zip(lab.documents, lab.split(contribution), strict=True)):
+        forward = lab.model.reference(lab.model.encode([document.text])[0])
+        alpha = forward.attention[:, 0, 1 : 1 + document.T].detach().numpy()
+        assert arrays["largest_attention"][i] == pytest.approx(alpha.max())
+        w = torch.einsum("ko,kto->kt", lab.model.W_l[:, 2], forward.v)[:, 1 : 1 + document.T].detach().numpy()
+        per_word = (alpha * w).mean(axis=0)
+        by_hand = [sum(per_word[i] for i in group) for group in document.features.owned]
+        np.testing.assert_allclose(part, by_hand, atol=ROUNDING)
 
 
 def test_lime_error_is_the_norm_of_the_difference(lab: Lab) -> None:
@@ -90,8 +87,7 @@ def test_lime_error_is_the_norm_of_the_difference(lab: Lab) -> None:
     by_hand = np.array([np.linalg.norm(a - b) for a, b in zip(mean, printed, strict=True)])
     stats = numbers["errors"]["delete theorem"]
     assert (stats["mean"], stats["std"]) == pytest.approx((by_hand.mean(), by_hand.std(ddof=1)))
-    seeds = [lab.seed_of(document) for document in lab.documents]
-    runs = [one.delete for one in lime_batch.lime_runs(lab.documents, lab.tables, seeds)]
+    runs = [both[passes.REMOVALS.index("delete")] for both in passes.lime_runs(lab, lab.documents)]
     noise = np.array([np.sqrt((r.std(axis=0, ddof=1) ** 2 / 5).sum()) for r in runs])
     np.testing.assert_allclose(np.concatenate([r.mean(axis=0) for r in runs]), np.concatenate(mean))
     assert numbers["noise_share"]["delete theorem"] == pytest.approx((noise**2).sum() / (by_hand**2).sum())
@@ -112,14 +108,17 @@ def test_theorem_s_error_is_relative_to_the_exact_value(lab: Lab) -> None:
 def test_autograd_and_closed_form_for_a_batch(lab: Lab) -> None:
     ids = gradients.padded_ids(lab.model, lab.documents, "cpu")
     batch = gradients.Autograd(lab.model, 2, "cpu")(ids)
-    closed = gradients.ClosedForm(lab.tables, "cpu")(ids)
+    closed = gradients.ClosedForm(lab.model, 2, "cpu")(ids)
     for i, document in enumerate(lab.documents):
         assert torch.equal(ids[i], lab.model.encode([document.text])[0])
         forward = lab.model.reference(ids[i])
         (single,) = torch.autograd.grad(forward.logits[2], forward.e)
         torch.testing.assert_close(batch[i], single, atol=1e-12, rtol=0)
-        terms = lab.model.gradient_terms(lab.model.read(document.text), 2)
-        np.testing.assert_allclose(closed[i, 1 : 1 + document.T].numpy(), terms.averaged, atol=1e-12)
+        view = lab.model.view(document.text)
+        words, positive = closed[i, 1 : 1 + document.T].numpy(), np.array([0.0, 0.0, 1.0])
+        np.testing.assert_allclose(words, view.gradients(positive).gradients, atol=1e-12)
+        terms = view.gradient_terms(positive)
+        np.testing.assert_allclose(words, (terms.value_term + terms.deviation_term).mean(axis=0), atol=1e-12)
 
 
 def test_gradient_error_is_rounding_at_words_and_not_at_cls(lab: Lab) -> None:
@@ -164,7 +163,8 @@ def test_final_layer_counts(lab: Lab) -> None:
 
 def test_constant_sign_keeps_attention_and_makes_values_positive(lab: Lab) -> None:
     document = lab.documents[0]
-    folded, game = lab.tables.fold(document), final_layer.constant_sign_game(lab, document)
+    (question,) = lab.questions([document])
+    folded, game = question.view.folded().of_class(lab.target), final_layer.constant_sign_game(question)
     alpha = np.exp(folded.scores) / np.exp(folded.scores).sum(axis=0)
     everything = np.ones((1, document.d), dtype=bool)
     by_hand = (alpha * np.abs(folded.values[:, :, 0])).sum(axis=0).mean()
@@ -184,7 +184,8 @@ def test_figures_of_one_document(lab: Lab) -> None:
     three = fig3.compute(lab)
     attention = lab.folder.read_arrays("fig3")["attention"]
     np.testing.assert_allclose(attention.sum(axis=2), 1.0)
-    words = lab.model.attentions(lab.model.read(" ".join(three["words"]))).weights
+    (window,) = lab.model.view(" ".join(three["words"])).attentions()
+    words = window.weights[0]
     np.testing.assert_allclose(attention[:, 0, 1:-1], words, atol=ROUNDING)
     np.testing.assert_allclose(three["alpha_max"], words.max(axis=0), atol=ROUNDING)
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laboratory import TEXTS, DeepStub
+from laboratory import TEXTS, DeepStub, process_left_as_found
 from typer.testing import CliRunner
 
 from conftest import WORDS, small_model
 from limelight.cli import app
 from limelight.errors import CapabilityError, DataError, InputError, ParameterError
+from limelight.explainers.lime_on_device import LimeSettings
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.checkpoint import save
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.progress import Bar, Lines
-from limelight.reproduce import command, drawing, fig6, lab, lime_batch
+from limelight.progress import Lines
+from limelight.reproduce import command, drawing, fig4, fig6, lab, passes
 from limelight.reproduce.__main__ import main
 from limelight.reproduce.command import Options, run
 from limelight.reproduce.experiments import EXPERIMENTS
@@ -49,8 +50,9 @@ def model(tmp_path: Path) -> Path:
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of two documents, and few samples."""
     monkeypatch.setitem(lab.CHUNK, "cpu", 2)
-    monkeypatch.setattr(lime_batch, "SAMPLES", 200)
-    monkeypatch.setattr(lime_batch.lime_runs, "__kwdefaults__", {"runs": 3, "samples": 200, "device": "cpu"})
+    for module in (passes, fig4):
+        monkeypatch.setattr(module, "SETTINGS", LimeSettings(n_samples=200))
+        monkeypatch.setattr(module, "RUNS", 3)
 
 
 def options(out: Path, data: Path | None, model: Path | None, experiment: str = "lime-error", **more: Any) -> Options:
@@ -80,7 +82,8 @@ def test_all_experiments_write_numbers_figures_and_one_report(
     hostile = AttentionClassifier(AttentionConfig(24, 12, 6, 5, 3), Vocabulary(WORDS), ("<b>no</b>", HOSTILE))
     hostile.initialise(1, heads=1.2)
     folder = save(hostile, tmp_path / "model <i>", "# hostile\n")
-    page = run(options(tmp_path / "out", data, folder, "all"), Lines())
+    with process_left_as_found():
+        page = run(options(tmp_path / "out", data, folder, "all"), Lines())
     assert page is not None
     found = {file.name for file in (tmp_path / "out").iterdir()}
     for experiment in EXPERIMENTS:
@@ -193,6 +196,25 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(
         np.testing.assert_array_equal(one[name], other[name])
 
 
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("place", ["in a thread", "between two pieces", "in a figure"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_run_that_breaks_off_leaves_the_process_as_it_was(
+    tmp_path: Path, data: Path, model: Path, place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: Any, **keywords: Any) -> Any:
+        raise error
+
+    broken: dict[str, tuple[Any, str]] = {
+        "in a thread": (passes, "sampled_coefficients"),
+        "between two pieces": (RunFolder, "write_chunk"),
+        "in a figure": (drawing, "plain"),
+    }
+    monkeypatch.setattr(*broken[place], fails)
+    with process_left_as_found(), pytest.raises(error):
+        run(options(tmp_path / "out", data, model), Lines())
+
+
 # ── what it refuses ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -276,8 +298,8 @@ def test_a_model_of_the_wrong_kind_names_experiment_and_kind(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"documents": 1}, "--documents must be at least 2"),
-        ({"seed": -1}, "--seed must be 0 or more"),
+        ({"documents": 1}, "--documents must be a whole number of at least 2"),
+        ({"seed": -1}, "--seed must be a whole number of at least 0"),
     ],
 )
 def test_values_out_of_range(tmp_path: Path, data: Path, model: Path, change: dict[str, Any], error: str) -> None:
@@ -304,19 +326,3 @@ def test_command_line(tmp_path: Path, data: Path, model: Path, capsys: pytest.Ca
     assert main(["fig7", "--out", str(tmp_path / "c")]) == 2
     assert "unknown experiment 'fig7'" in capsys.readouterr().err
     assert CliRunner().invoke(app, ["reproduce", "fig7", "--out", str(tmp_path / "c")]).exit_code == 2
-
-
-def test_the_bar_can_be_used_again_and_again() -> None:
-    from io import StringIO
-
-    from rich.console import Console
-
-    stream = StringIO()
-    bar = Bar(Console(file=stream, force_terminal=True, width=100))
-    for task in ("lime", "exact values"):
-        bar.begin(task, 4, 1)
-        bar.advance(3)
-        bar.say(f"\x1b[2J{task} done")
-        bar.end()
-    assert "exact values done" in stream.getvalue()
-    assert "\x1b[2Jlime" not in stream.getvalue()

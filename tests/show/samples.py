@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.document import Document, FeatureKind
-from limelight.explanation import Comparison, Explanation, Prediction
+from limelight.document import Document
+from limelight.explanation import METHODS_OF_0_1, Comparison, Explanation, Prediction
+from limelight.features import FeatureKind, features_of
 
 
 def comparison_of(
@@ -25,10 +26,11 @@ def comparison_of(
     limit: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     diagnostics: Mapping[str, Any] | None = None,
+    evaluations: int | None = None,
 ) -> Comparison:
     """The same weights for all methods (alternating in sign by default); standard errors for LIME alone."""
     document = Document.read(text, limit)
-    features = document.features(kind)
+    features = features_of(document, kind)
     chosen = np.resize([0.5, -0.25, 0.125], len(features)) if weights is None else np.array(weights, dtype=float)
     assert len(chosen) == len(features), features.names
     scores = np.array(logits if logits is not None else range(len(labels)), dtype=float)
@@ -39,9 +41,11 @@ def comparison_of(
             Explanation(
                 text=text,
                 method=method,
+                label=METHODS_OF_0_1.get(method, (method, True))[0],
+                signed=METHODS_OF_0_1.get(method, (method, True))[1],
                 target=target or prediction.label,
                 features=features.names,
-                weights=chosen.copy(),
+                weights=chosen,
                 spans=features.spans,
                 stderr=np.array(stderr, dtype=float) if method == "lime" and stderr is not None else None,
                 exact=method != "lime",
@@ -50,6 +54,7 @@ def comparison_of(
                 parameters={"features": kind, **(parameters or {})},
                 diagnostics=diagnostics or {},
                 notices=(*document.notices, *notices),
+                evaluations=evaluations,
             )
             for method in methods
         )

@@ -174,7 +174,14 @@ def test_table_has_all_numbers() -> None:
 
 def test_prediction_notices_parameters_and_time_are_told() -> None:
     comparison = comparison_of(
-        "one two", [1.0], limit=1, logits=(-1.0, 2.0), target="negative", parameters={"n_samples": 5000}
+        "one two",
+        [1.0],
+        stderr=[0.25],
+        limit=1,
+        logits=(-1.0, 2.0),
+        target="negative",
+        parameters={"n_samples": 5000},
+        evaluations=4321,
     )
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page(comparison)))
     for expected in (
@@ -184,6 +191,7 @@ def test_prediction_notices_parameters_and_time_are_told() -> None:
         "n_samples = 5,000",
         "sampled, 12 ms",
         "0.013",
+        "4,321 times",
     ):
         assert expected in text
     assert 'style="width:95.3%"' in page(comparison)

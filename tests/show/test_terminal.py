@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from rich.text import Text
 
 from limelight.document import read_words
 from limelight.errors import InputError
-from limelight.explanation import Comparison
+from limelight.explanation import Explanation
 from limelight.show.colour import DARK, LEVELS, LIGHT, contrast, levels
 from limelight.show.ink import Ink
 from limelight.show.terminal import render
@@ -33,7 +35,7 @@ hostile_texts = st.text(
 ).map(lambda text: f"word {text}")
 
 
-def shown(comparison: Comparison, width: int = 100, system: str | None = None, numbers: bool = False) -> str:
+def shown(comparison: Sequence[Explanation], width: int = 100, system: str | None = None, numbers: bool = False) -> str:
     """What is printed, with escape sequences if there is a colour system."""
     file = io.StringIO()
     console = Console(
@@ -240,7 +242,7 @@ def test_lime_says_how_well_it_fits() -> None:
         "model_prediction": 1.625,
         "extra_thing": 3,
     }
-    comparison = comparison_of("fine", [1.0], diagnostics=diagnostics, parameters={"n_samples": 5000})
+    comparison = comparison_of("fine", [1.0], stderr=[0.25], diagnostics=diagnostics, parameters={"n_samples": 5000})
     assert (
         "LIME: weighted R² 0.875 · surrogate +1.500 where the model has +1.625 · intercept +0.500 · 5,000 samples · "
         "extra thing 3"
@@ -257,8 +259,26 @@ def test_lime_says_how_well_it_fits() -> None:
 )
 def test_lime_says_whether_another_seed_would_agree(needed: int | None, said: str) -> None:
     diagnostics = {"stable_top": {"k": 5, "level": 0.95, "n_samples": needed}}
-    comparison = comparison_of("fine", [1.0], diagnostics=diagnostics, parameters={"n_samples": 1000})
+    comparison = comparison_of("fine", [1.0], stderr=[0.25], diagnostics=diagnostics, parameters={"n_samples": 1000})
     assert f"LIME: {said}\n" in re.sub(" +\n", "\n", shown(comparison, 200))
+
+
+def test_what_a_method_says_of_itself_is_shown_even_where_it_is_no_number() -> None:
+    comparison = comparison_of("fine", methods=("gxi",), diagnostics={"r2": "none", "error": 1e-12})
+    assert "G×I: error at most 1e-12 · r2 none" in shown(comparison)
+
+
+def test_how_often_the_model_was_asked_is_told() -> None:
+    asked = [*comparison_of("fine", evaluations=4321), *comparison_of("fine", methods=("gxi",), evaluations=1)]
+    silent = [*comparison_of("fine", methods=("g-l1",), evaluations=0), *comparison_of("fine", methods=("g-l2",))]
+    assert "The model was asked: LIME 4,321 times, G×I once\n" in re.sub(" +\n", "\n", shown([*asked, *silent]))
+    assert "asked" not in shown(silent)
+
+
+def test_labels_and_signs_are_those_of_the_explanation() -> None:
+    own = replace(comparison_of("fine", methods=("no such method",))[0], label="Ωmega\x1b", signed=False)
+    assert row(shown([own]), "Ωmega␛").endswith("fine]")
+    assert "Ωmega␛: without sign" in shown([own])
 
 
 def test_methods_without_sign_are_named() -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,20 @@ import pytest
 import torch
 
 from limelight.data import LabelledTexts
+from limelight.device import find_device
 from limelight.errors import CheckpointError, DataError, LimelightError, ParameterError, UnknownNameError
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.kinds import build
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.progress import SILENT, Silent
 from limelight.training import train as training
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
 from limelight.training.optimiser import Optimiser, rate_factor
 from limelight.training.presets import PRESETS, Preset, find_preset
-from limelight.training.train import SilentObserver, accuracy, find_device, train
+from limelight.training.state import finished_epochs
+from limelight.training.train import accuracy, train
 from reference.training import train_naively
 
 EXACT = 1e-12
@@ -74,37 +78,56 @@ def made_up(n: int = 80, seed: int = 1) -> LabelledTexts:
     return LabelledTexts(tuple(texts), np.array(labels), ("negative", "positive"))
 
 
-class Recorder(SilentObserver):
-    """Remembers what it was told, and can interrupt a run as Ctrl-C does."""
+class Cancelled(Exception):
+    """What somebody who watches a run raises to end it."""
 
-    def __init__(self, interrupt_at: tuple[int, int] | None = None) -> None:
-        self.interrupt_at = interrupt_at
-        self.started: tuple[int, int, int] | None = None
-        self.steps: list[tuple[int, int, float, float]] = []
-        self.ends: list[tuple[int, float, bool]] = []
-        self.messages: list[str] = []
 
-    def start(self, epochs: int, steps_per_epoch: int, first_epoch: int) -> None:
-        self.started = (epochs, steps_per_epoch, first_epoch)
+class Recorder(Silent):
+    """Remembers what it was told, and can end a run: at a step of the training, or at one of the other calls."""
 
-    def step(self, epoch: int, step: int, loss: float, accuracy: float) -> None:
-        self.steps.append((epoch, step, loss, accuracy))
-        if (epoch, step) == self.interrupt_at:
-            raise KeyboardInterrupt
-
-    def epoch_end(
-        self,
-        epoch: int,
-        train_loss: float,
-        train_accuracy: float,
-        validation_accuracy: float,
-        seconds: float,
-        is_best: bool,
+    def __init__(
+        self, stop_at: int | str | None = None, error: type[BaseException] = KeyboardInterrupt, stop_line: str = ""
     ) -> None:
-        self.ends.append((epoch, validation_accuracy, is_best))
+        self.stop_at, self.error, self.stop_line = stop_at, error, stop_line
+        self.tasks: list[tuple[str, int, int]] = []
+        self.open = False
+        self.done = 0
+        self.notes: list[str] = []
+        self.lines: list[str] = []
 
-    def message(self, text: str) -> None:
-        self.messages.append(text)
+    @property
+    def training(self) -> tuple[int, int]:
+        """Steps in all, and those done before."""
+        name, *steps = self.tasks[-1]
+        assert name == "training"
+        return steps[0], steps[1]
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        assert not self.open
+        self.tasks.append((task, steps, done))
+        self.open, self.done = True, done
+        self._stop(f"begin {task}")
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        assert self.open
+        self.done += steps
+        if self.tasks[-1][0] == "training":
+            self.notes.append(note)
+            self._stop(self.done)
+
+    def end(self) -> None:
+        self.open = False
+        self._stop(f"end {self.tasks[-1][0]}")
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+        if self.stop_line and self.stop_line in line:
+            raise self.error
+
+    def _stop(self, where: int | str) -> None:
+        if where == self.stop_at:
+            self.stop_at = None
+            raise self.error
 
 
 def weights_of(folder: Path) -> bytes:
@@ -179,7 +202,7 @@ def test_rate_rises_then_falls(schedule: str, middle: float) -> None:
 
 
 def tokens_of(*texts: str) -> TokenTexts:
-    return TokenTexts.read(texts, lambda text: None)
+    return TokenTexts.read(texts, SILENT)
 
 
 def test_batches_read_texts_as_the_model_does() -> None:
@@ -238,13 +261,24 @@ def test_split_is_a_partition_that_follows_the_seed() -> None:
 def test_training_learns_and_reports(tmp_path: Path) -> None:
     recorder = Recorder()
     test = made_up(40, seed=9)
-    report = train(made_up(), tmp_path / "model", preset=SMALL, epochs=12, test=test, observer=recorder)
+    report = train(made_up(), tmp_path / "model", preset=SMALL, epochs=12, test=test, progress=recorder)
     assert report.test_accuracy is not None
     assert report.test_accuracy > 0.9
     assert (report.n_train, report.n_validation, report.n_test) == (64, 16, 40)
-    assert recorder.started == (12, 8, 1)
-    assert [end[0] for end in recorder.ends] == list(range(1, 13))
-    assert len(recorder.steps) == 96
+    assert recorder.tasks == [("reading", 80, 0), ("training", 96, 0)]
+    assert (recorder.done, recorder.open) == (96, False)
+    assert len(recorder.notes) == 96
+    assert re.fullmatch(r"epoch 12/12  loss \d\.\d{3}  accuracy \d+\.\d %", recorder.notes[-1])
+    epochs = [line for line in recorder.lines if line.startswith("epoch ")]
+    assert len(epochs) == 12
+    for number, (line, record) in enumerate(zip(epochs, report.history, strict=True), start=1):
+        start, end = f"epoch {number}/12  loss {record.train_loss:.4f}  accuracy ", f"  {record.seconds:.1f} s"
+        assert line.startswith(start)
+        assert line.endswith(end)
+        assert f"  validation {record.validation_accuracy:.1%}".replace("%", " %") in line
+    assert recorder.lines[0] == "reading 80 texts"
+    assert "64 texts to train on, 16 to validate on" in recorder.lines[1]
+    assert recorder.lines[-1] == "testing on 40 texts"
     model = checkpoint.load(report.path)
     assert accuracy(model, test) == report.test_accuracy
     assert model.labels == ("negative", "positive")
@@ -262,8 +296,9 @@ def test_the_best_epoch_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         scripted = iter([*[0.5, 0.9, 0.7, 0.9][:epochs], 0.9])  # the last is measured on what was stored
         monkeypatch.setattr(training._Run, "_accuracy", lambda run, rows, scripted=scripted: next(scripted))
         recorder = Recorder()
-        reports[epochs] = train(made_up(), tmp_path / str(epochs), preset=steady, epochs=epochs, observer=recorder)
-        assert [end[2] for end in recorder.ends] == [True, True, False, False][:epochs]
+        reports[epochs] = train(made_up(), tmp_path / str(epochs), preset=steady, epochs=epochs, progress=recorder)
+        best = ["best so far" in line for line in recorder.lines if line.startswith("epoch ")]
+        assert best == [True, True, False, False][:epochs]
     assert reports[4].best_epoch == 2
     assert weights_of(reports[4].path) == weights_of(reports[2].path)
 
@@ -274,14 +309,31 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
 
-@pytest.mark.parametrize("interrupt_at", [(1, 3), (2, 4), (4, 8)])
-def test_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, interrupt_at: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("stopped", "finished"),
+    [
+        (Recorder("begin reading", Cancelled), 0),
+        (Recorder("begin training", Cancelled), 0),
+        (Recorder(3), 0),
+        (Recorder(12), 1),
+        (Recorder(12, Cancelled), 1),
+        (Recorder(16, Cancelled), 1),
+        (Recorder(32), 3),
+        (Recorder(error=Cancelled, stop_line="epoch 2/4"), 2),
+        (Recorder("end training", Cancelled), 4),
+    ],
+)
+def test_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, stopped: Recorder, finished: int) -> None:
     whole = train(made_up(), tmp_path / "whole", preset=SMALL)
-    with pytest.raises(KeyboardInterrupt):
-        train(made_up(), tmp_path / "resumed", preset=SMALL, observer=Recorder(interrupt_at))
+    assert finished_epochs(tmp_path / "resumed") == 0
+    with pytest.raises(stopped.error):
+        train(made_up(), tmp_path / "resumed", preset=SMALL, progress=stopped)
+    assert not stopped.open
+    assert finished_epochs(tmp_path / "resumed") == finished
     recorder = Recorder()
-    resumed = train(made_up(), tmp_path / "resumed", preset=SMALL, observer=recorder)
-    assert recorder.started == (4, 8, interrupt_at[0])
+    resumed = train(made_up(), tmp_path / "resumed", preset=SMALL, progress=recorder)
+    assert recorder.training == (32, 8 * finished)
+    assert (f"going on after epoch {finished} of 4" in recorder.lines) == (finished > 0)
     assert weights_of(resumed.path) == weights_of(whole.path)
     assert resumed.best_epoch == whole.best_epoch
     assert not (resumed.path / ".training").exists()
@@ -290,7 +342,7 @@ def test_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, interrupt_at: t
 def test_unfinished_run_is_usable_and_other_settings_leave_it_alone(tmp_path: Path) -> None:
     out = tmp_path / "model"
     with pytest.raises(KeyboardInterrupt):
-        train(made_up(), out, preset=SMALL, observer=Recorder((2, 4)))
+        train(made_up(), out, preset=SMALL, progress=Recorder(12))
     assert checkpoint.load(out / ".training" / "best").labels == ("negative", "positive")
     kept = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     for named, call in {
@@ -308,18 +360,39 @@ def test_unfinished_run_is_usable_and_other_settings_leave_it_alone(tmp_path: Pa
 
 def test_starting_over_ignores_the_unfinished_run(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        train(made_up(), tmp_path / "model", preset=SMALL, seed=7, observer=Recorder((3, 1)))
+        train(made_up(), tmp_path / "model", preset=SMALL, seed=7, progress=Recorder(17))
     recorder = Recorder()
-    report = train(made_up(), tmp_path / "model", preset=SMALL, resume=False, observer=recorder)
-    assert recorder.started == (4, 8, 1)
+    report = train(made_up(), tmp_path / "model", preset=SMALL, resume=False, progress=recorder)
+    assert recorder.training == (32, 0)
     assert weights_of(report.path) == weights_of(train(made_up(), tmp_path / "fresh", preset=SMALL).path)
+
+
+def test_starting_over_keeps_the_unfinished_run_until_its_best_model_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state and the best model beside it are always of the same run."""
+    out = tmp_path / "model"
+    with pytest.raises(KeyboardInterrupt):
+        train(made_up(), out, preset=SMALL, seed=7, progress=Recorder(17))
+    with pytest.raises(KeyboardInterrupt):
+        train(made_up(), out, preset=SMALL, resume=False, progress=Recorder(3))
+    assert finished_epochs(out) == 2
+
+    def full_disk(*args: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("limelight.training.state.replace_file", full_disk)
+    with pytest.raises(CheckpointError, match="could not write the state of the run in .*no space left.*free space"):
+        train(made_up(), out, preset=SMALL, resume=False)
+    assert finished_epochs(out) == 0
 
 
 def test_damaged_state_is_named(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        train(made_up(), tmp_path / "model", preset=SMALL, observer=Recorder((2, 1)))
+        train(made_up(), tmp_path / "model", preset=SMALL, progress=Recorder(9))
     state = tmp_path / "model" / ".training" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:100])
+    assert finished_epochs(tmp_path / "model") == 0
     with pytest.raises(CheckpointError, match=r"cannot be read .*remove .*\.training"):
         train(made_up(), tmp_path / "model", preset=SMALL)
 
@@ -370,7 +443,7 @@ def test_stored_precision_and_vocabulary_follow_the_preset(tmp_path: Path) -> No
 def test_deep_model_is_trained_resumed_and_described(tmp_path: Path) -> None:
     data, test = made_up(200), made_up(40, seed=9)
     with pytest.raises(KeyboardInterrupt):
-        train(data, tmp_path / "deep", preset=SMALL_DEEP, observer=Recorder((3, 2)))
+        train(data, tmp_path / "deep", preset=SMALL_DEEP, progress=Recorder(42))
     resumed, whole = (train(data, tmp_path / name, preset=SMALL_DEEP, test=test) for name in ("deep", "whole"))
     assert weights_of(resumed.path) == weights_of(whole.path)
     assert whole.test_accuracy is not None
@@ -384,7 +457,7 @@ def test_deep_model_is_trained_resumed_and_described(tmp_path: Path) -> None:
 
 def test_unfinished_run_of_another_kind_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        train(made_up(), tmp_path / "model", preset=SMALL, observer=Recorder((2, 1)))
+        train(made_up(), tmp_path / "model", preset=SMALL, progress=Recorder(9))
     with pytest.raises(ParameterError, match=r"sizes was {.*}, now {.*'layers': 2"):
         train(made_up(), tmp_path / "model", preset=replace(SMALL, sizes=SMALL_DEEP.sizes))
 
@@ -397,8 +470,12 @@ def test_unfinished_run_of_another_kind_is_left_alone(tmp_path: Path) -> None:
     [
         ({"preset": "papre"}, UnknownNameError, "did you mean 'paper'"),
         ({"seed": -1}, ParameterError, "seed must be"),
+        ({"seed": True}, ParameterError, "seed must be"),
         ({"validation": 80}, ParameterError, "from 1 to 79"),
         ({"validation": 0.0}, ParameterError, "0 would be kept"),
+        ({"validation": math.nan}, ParameterError, r"0 would be kept for validation \(asked for: nan\)"),
+        ({"validation": 0}, ParameterError, "validation must be a whole number of at least 1, or a share"),
+        ({"validation": True}, ParameterError, "validation must be a whole number"),
         ({"epochs": 0}, ParameterError, "epochs must be"),
         ({"device": "abacus"}, ParameterError, "no device 'abacus'"),
         ({"test": "nowhere.csv"}, DataError, "nowhere.csv"),
@@ -431,6 +508,8 @@ def test_texts_without_words_and_lost_classes_are_refused(tmp_path: Path) -> Non
         {"schedule": "zigzag"},
         {"stored_dtype": "int8"},
         {"max_vocabulary": 2},
+        {"max_vocabulary": 9.5},
+        {"batch_size": True},
         {"crop_min": 0},
         {"averaging": -0.1},
     ],
@@ -438,6 +517,15 @@ def test_texts_without_words_and_lost_classes_are_refused(tmp_path: Path) -> Non
 def test_preset_refuses_values_out_of_range(changes: dict[str, object]) -> None:
     with pytest.raises(LimelightError, match=next(iter(changes)).replace("learning_rate", "learning rates")):
         replace(SMALL, **changes)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    preset = replace(SMALL, batch_size=np.int64(8), max_vocabulary=np.int32(9))
+    call = {"epochs": np.int64(2), "seed": np.int16(3), "validation": np.int64(16)}
+    numpy = train(made_up(), tmp_path / "numpy", preset=preset, **call)
+    plain = train(made_up(), tmp_path / "plain", preset=replace(SMALL, max_vocabulary=9), epochs=2, seed=3)
+    share = train(made_up(), tmp_path / "share", preset=preset, **{**call, "validation": np.float32(0.2)})
+    assert weights_of(numpy.path) == weights_of(plain.path) == weights_of(share.path)
 
 
 def test_paper_preset_is_the_papers() -> None:

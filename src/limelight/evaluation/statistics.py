@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from limelight.arrays import Floats
 from limelight.evaluation.agreement import pearson
-
-Floats = npt.NDArray[np.float64]
 
 _RESAMPLES = 1000
 _RESAMPLES_AT_ONCE = 50
@@ -16,8 +14,8 @@ _RESAMPLES_AT_ONCE = 50
 
 def correlation(rows: Floats) -> Floats:
     """Pearson's correlation of all pairs of rows (m, d): (m, m), NaN where a row is constant."""
-    found: Floats = pearson(torch.from_numpy(rows)).numpy()
-    return found
+    correlations: Floats = pearson(torch.from_numpy(rows)).numpy()
+    return correlations
 
 
 def ranks(rows: Floats) -> Floats:

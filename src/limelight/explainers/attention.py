@@ -10,51 +10,44 @@ from collections.abc import Callable
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.explainers.method import Floats, Outcome, Request, method
-from limelight.view import Layered
+from limelight.explainers.method import Exact, Question, Weights, method
+from limelight.view import Attentive
 
-Layer = int | str
 LAST = -1
 
-
-@method(
-    "alpha-avg",
-    label="α-avg",
-    summary="Attention from [CLS], mean over the heads (Eq. 10)",
-    needs=("attention",),
-    signed=False,
+alpha_avg = method(
+    "alpha-avg", label="α-avg", summary="Attention from [CLS], mean over the heads (Eq. 10)", signed=False
 )
-def alpha_avg(request: Request, *, layer: Layer = LAST, head: int | None = None) -> Outcome:
-    return _attention(request, layer, head, lambda weights: weights.mean(axis=-2))
-
-
-@method(
-    "alpha-max",
-    label="α-max",
-    summary="Attention from [CLS], maximum over the heads (Eq. 11)",
-    needs=("attention",),
-    signed=False,
+alpha_max = method(
+    "alpha-max", label="α-max", summary="Attention from [CLS], maximum over the heads (Eq. 11)", signed=False
 )
-def alpha_max(request: Request, *, layer: Layer = LAST, head: int | None = None) -> Outcome:
-    return _attention(request, layer, head, lambda weights: weights.max(axis=-2))
 
 
-def _attention(request: Request, layer: Layer, head: int | None, over_heads: Callable[[Floats], Floats]) -> Outcome:
+@alpha_avg.way(Attentive)
+def mean_over_heads(question: Question[Attentive], *, layer: int | str = LAST, head: int | None = None) -> Weights:
+    return _attention(question, layer, head, lambda weights: weights.mean(axis=-2))
+
+
+@alpha_max.way(Attentive)
+def maximum_over_heads(question: Question[Attentive], *, layer: int | str = LAST, head: int | None = None) -> Weights:
+    return _attention(question, layer, head, lambda weights: weights.max(axis=-2))
+
+
+def _attention(
+    question: Question[Attentive], layer: int | str, head: int | None, over_heads: Callable[[Floats], Floats]
+) -> Weights:
     """What the reader pays to each position, joined over heads, then over layers, then summed into features."""
-    if not isinstance(request.model, Layered):
-        attentions = request.model.attentions(request.document)
-        return Outcome(
-            request.per_feature(_joined(attentions.weights[None], layer, head, over_heads), attentions.words)
-        )
-    total = np.zeros(len(request.features))
-    for window in request.model.attention_layers(request.document):
-        paid = window.weights[:, :, window.reader, window.positions] * window.shares
-        total += window.share * request.per_feature(_joined(paid, layer, head, over_heads), window.words)
-    return Outcome(total)
+    total = np.zeros(len(question.features))
+    windows = question.view.attentions()
+    for window in windows:
+        joined = _joined(window.weights, layer, head, over_heads)
+        total += window.part * question.per_feature(joined, window.words)
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows))
 
 
-def _joined(weights: Floats, layer: Layer, head: int | None, over_heads: Callable[[Floats], Floats]) -> Floats:
+def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Callable[[Floats], Floats]) -> Floats:
     """(layers, heads, P) to (P,)."""
     layers, heads, _ = weights.shape
     if head is not None:
@@ -67,7 +60,7 @@ def _joined(weights: Floats, layer: Layer, head: int | None, over_heads: Callabl
     return per_layer[_index("layer", layer, layers, ' or "mean" or "max" over all of them')]
 
 
-def _index(name: str, given: object, count: int, others: str = "") -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not -count <= given < count:
+def _index(name: str, given: int | str, count: int, others: str = "") -> int:
+    if isinstance(given, str) or not -count <= given < count:
         raise ParameterError(f"{name} must be from 0 to {count - 1} (or -1 for the last){others}: got {given!r}")
     return given

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.explainers.method import Floats, Outcome, Request, method
-from limelight.view import Gradients
+from limelight.arrays import Floats
+from limelight.explainers.method import Exact, Question, Weights, method
+from limelight.view import Differentiable, Gradients
 
 _ROUNDING = 1e-6
 _VANISHES = (
@@ -18,32 +19,36 @@ _VANISHES = (
     "use g-l2 or gxi"
 )
 
+g_avg = method("g-avg", label="G-avg", summary="Mean of the gradient's coordinates")
+g_l1 = method("g-l1", label="G-l1", summary="L1 norm of the gradient", signed=False)
+g_l2 = method("g-l2", label="G-l2", summary="L2 norm of the gradient", signed=False)
+gxi = method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t} f")
 
-def _reduced(request: Request, reduce: Callable[[Gradients], Floats]) -> Outcome:
-    gradients = request.model.gradients(request.document, request.direction)
-    return Outcome(request.per_feature(reduce(gradients), gradients.words))
+
+def _reduced(question: Question[Differentiable], reduce: Callable[[Gradients], Floats]) -> Weights:
+    gradients = question.view.gradients(question.direction)
+    return Weights(question.per_feature(reduce(gradients), gradients.words), Exact(), evaluations=gradients.forwards)
 
 
-@method("g-avg", label="G-avg", summary="Mean of the gradient's coordinates", needs=("gradient",), uses=("output",))
-def g_avg(request: Request) -> Outcome:
-    gradients = request.model.gradients(request.document, request.direction)
-    weights = request.per_feature(gradients.gradients.mean(axis=1), gradients.words)
+@g_avg.way(Differentiable, uses=("output",))
+def mean_of_coordinates(question: Question[Differentiable]) -> Weights:
+    weights = _reduced(question, lambda g: g.gradients.mean(axis=1))
     # A constant added to all coordinates of e_t is taken out again by a layer normalisation: the mean is zero then.
-    if np.abs(weights).max() <= _ROUNDING * np.abs(gradients.gradients).max():
-        return Outcome(weights, notices=(_VANISHES,))
-    return Outcome(weights)
+    largest = np.abs(question.view.gradients(question.direction).gradients).max()
+    vanishes = np.abs(weights.values).max() <= _ROUNDING * largest
+    return Weights(weights.values, Exact(), weights.evaluations, notices=(_VANISHES,) if vanishes else ())
 
 
-@method("g-l1", label="G-l1", summary="L1 norm of the gradient", needs=("gradient",), uses=("output",), signed=False)
-def g_l1(request: Request) -> Outcome:
-    return _reduced(request, lambda g: np.abs(g.gradients).sum(axis=1))
+@g_l1.way(Differentiable, uses=("output",))
+def l1_norm(question: Question[Differentiable]) -> Weights:
+    return _reduced(question, lambda g: np.abs(g.gradients).sum(axis=1))
 
 
-@method("g-l2", label="G-l2", summary="L2 norm of the gradient", needs=("gradient",), uses=("output",), signed=False)
-def g_l2(request: Request) -> Outcome:
-    return _reduced(request, lambda g: np.sqrt((g.gradients**2).sum(axis=1)))
+@g_l2.way(Differentiable, uses=("output",))
+def l2_norm(question: Question[Differentiable]) -> Weights:
+    return _reduced(question, lambda g: np.sqrt((g.gradients**2).sum(axis=1)))
 
 
-@method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t} f", needs=("gradient",), uses=("output",))
-def gxi(request: Request) -> Outcome:
-    return _reduced(request, lambda g: (g.gradients * g.embeddings).sum(axis=1))
+@gxi.way(Differentiable, uses=("output",))
+def times_input(question: Question[Differentiable]) -> Weights:
+    return _reduced(question, lambda g: (g.gradients * g.embeddings).sum(axis=1))

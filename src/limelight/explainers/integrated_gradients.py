@@ -10,80 +10,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
+from limelight.arrays import Floats, whole_number
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
-from limelight.explainers.method import Floats, Outcome, Request, method
-from limelight.view import Direction, PathGradients
+from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.view import Direction, FoldedView, Integrable, PathGradients
 
 Path = Callable[[Floats, Direction], PathGradients]
 BASELINES = ("mask", "pad", "zero")
 _FIRST_STEPS = 16
 _ROUNDING = 1e-6
 """Differences of this part of the output are rounding: the precision of float32."""
-_SUMMARY = "The gradient summed along the line from a masked text; its parts add up to f(text) - f(masked)"
 
 
-@method(
+integrated_gradients = method(
     "integrated-gradients",
     label="IG",
-    summary=_SUMMARY,
-    needs=("embedding path",),
-    exact=False,
-    uses=("output",),
+    summary="The gradient summed along the line from a masked text; its parts add up to f(text) - f(masked)",
 )
-def integrated_gradients(
-    request: Request,
+
+
+@integrated_gradients.way(Integrable, uses=("output",))
+def along_embeddings(
+    question: Question[Integrable],
     *,
     baseline: str = "mask",
     tolerance: float = 1e-3,
     max_steps: int = 1024,
     steps: int | None = None,
-) -> Outcome:
+) -> Weights:
     if baseline not in BASELINES:
         raise UnknownNameError("baseline", baseline, BASELINES)
 
     def path(points: Floats, direction: Direction) -> PathGradients:
-        found: PathGradients = request.model.path_gradients(request.document, baseline, points, direction)
-        return found
+        return question.view.path_gradients(baseline, points, direction)
 
-    return _integrated(request, path, tolerance, max_steps, steps)
+    return _integrated(question, path, tolerance, max_steps, steps)
 
 
-@method(
-    "integrated-gradients",
-    label="IG",
-    summary=_SUMMARY,
-    needs=("folded attention",),
-    exact=False,
-    uses=("output",),
-    otherwise=True,
-)
-def folded_integrated_gradients(
-    request: Request,
+@integrated_gradients.way(FoldedView, uses=("output",))
+def along_folded_embeddings(
+    question: Question[FoldedView],
     *,
-    baseline: Literal["mask"] = "mask",
+    baseline: str = "mask",
     tolerance: float = 1e-3,
     max_steps: int = 1024,
     steps: int | None = None,
-) -> Outcome:
+) -> Weights:
     if baseline != "mask":
         raise UnknownNameError("baseline for this model", baseline, ("mask",))
-    return _integrated(request, _folded_path(request), tolerance, max_steps, steps)
+    return _integrated(question, _folded_path(question), tolerance, max_steps, steps)
 
 
-def _integrated(request: Request, path: Path, tolerance: float, max_steps: int, steps: int | None) -> Outcome:
+def _integrated(question: Question[object], path: Path, tolerance: float, max_steps: int, steps: int | None) -> Weights:
     """Gauss-Legendre quadrature: with `steps` nodes, or with twice as many until completeness holds to `tolerance`."""
     _check_options(tolerance, max_steps, steps)
-    ends = request.output_of(path(np.array([0.0, 1.0]), request.direction_at).logits)
+    end_points = path(np.array([0.0, 1.0]), question.direction_at)
+    ends, forwards = question.output_of(end_points.logits), end_points.forwards
     difference = float(ends[1] - ends[0])
     nodes = _FIRST_STEPS if steps is None else steps
     while True:
         points, weights = np.polynomial.legendre.leggauss(nodes)
-        found = path((points + 1) / 2, request.direction_at)
-        parts = (weights / 2) @ found.slopes
+        line = path((points + 1) / 2, question.direction_at)
+        forwards += line.forwards
+        parts = (weights / 2) @ line.slopes
         missing = abs(float(parts.sum()) - difference)
         # Relative to all that is handed out: the difference itself may be close to zero. Both may be, up to rounding.
         error = missing / max(float(np.abs(parts).sum()), abs(difference), _ROUNDING * float(np.abs(ends).max()))
@@ -95,10 +87,11 @@ def _integrated(request: Request, path: Path, tolerance: float, max_steps: int, 
                 f"tolerance={tolerance:g}: raise max_steps or tolerance, or load the model in float32"
             )
         nodes *= 2
-    return Outcome(
-        request.per_feature(parts, found.words),
-        None,
-        {
+    return Weights(
+        question.per_feature(parts, line.words),
+        Approximate("the integral is a sum over steps; what completeness misses is its error"),
+        evaluations=forwards,
+        diagnostics={
             "completeness_error": missing,
             "relative_error": error,
             "steps": nodes,
@@ -111,20 +104,20 @@ def _integrated(request: Request, path: Path, tolerance: float, max_steps: int, 
 def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
     if not 0 < tolerance < math.inf:
         raise ParameterError(f"tolerance must be above 0: got {tolerance!r}")
-    for name, value in (("max_steps", max_steps), ("steps", 1 if steps is None else steps)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+    whole_number("max_steps", max_steps, 1)
+    if steps is not None:
+        whole_number("steps", steps, 1)
 
 
-def _folded_path(request: Request) -> Path:
+def _folded_path(question: Question[FoldedView]) -> Path:
     """The paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
 
     d f / dx = (1/K) Σ_heads Σ_t α_t [ (w_t - Σ_s α_s w_s) (s_t - s_t^b) + (w_t - w_t^b) ]
     """
     from limelight.theory.folding import attention_of_scores  # brings torch along, which a list of methods does without
 
-    folded = request.model.fold_document(request.document)
-    words = np.arange(len(request.document.words))
+    folded = question.view.folded()
+    words = np.arange(len(question.document.words))
     owned = slice(1, 1 + len(words))
     s0, w0 = folded.scores.copy(), folded.values.copy()
     s0[owned], w0[owned] = folded.removed_scores[owned], folded.removed_values[owned]

@@ -1,14 +1,18 @@
-"""The list of methods: what each is called, what it needs of a model, and how it is run.
+"""Methods: what each is called, and the ways to compute it.
 
-A method is a function from a `Request` to an `Outcome`, registered by decoration:
+A method is declared once; each way to compute it is a function from a `Question` to `Weights`, with what it needs of a
+view and with options of its own (its keyword-only parameters):
 
-    @method("leave-one-out", label="LOO", summary="…", needs=("perturbation",))
-    def leave_one_out(request: Request) -> Outcome: ...
+    shapley = method("shapley", label="Shapley", summary="…")
 
-Its keyword-only parameters are the options a caller may set. A module in this package is found by itself: adding a
-method is adding a file. Where a method has a second way for models that its first does not apply to (sampling, say),
-that way is registered under the same id with `otherwise=True`; an explanation shows by its parameters, `exact` and
-`stderr` which of the two it came by.
+    @shapley.way(RatioView, removal="mask", output="logit")
+    def exact(question: Question[RatioView], *, precision: float = 1e-11) -> Weights: ...
+
+    @shapley.way(Perturbable, uses=("removal", "output", "seed"))
+    def sampled(question: Question[Perturbable], *, n_samples: int = 5000) -> Weights: ...
+
+The first way that applies to a view and to what was asked is taken. A module in this package is found by itself; a
+method that is declared anywhere else is there from then on.
 """
 
 from __future__ import annotations
@@ -16,32 +20,38 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.document import Document, Features
-from limelight.errors import CapabilityError, UnknownNameError
-from limelight.view import CAPABILITIES, Classifier, Game, Removal, probabilities
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.document import Document
+from limelight.errors import CapabilityError, ParameterError, UnknownNameError
+from limelight.features import Features
+from limelight.progress import SILENT, Progress
+from limelight.view import CAPABILITIES, Game, Perturbable, Removal, View, probabilities
 
-Floats = npt.NDArray[np.float64]
 Output = Literal["logit", "probability"]
-CapabilityName = Literal[
-    "perturbation", "attention", "attention layers", "gradient", "embedding path", "ratio game", "folded attention"
-]
+V = TypeVar("V", covariant=True)
+Need = TypeVar("Need")
+Options = ParamSpec("Options")
+
+
+# ── the question ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Request:
-    """One question: the weight of each feature of this document for this label of this model."""
+class Question(Generic[V]):
+    """The weight of each feature of a document for one label of a model, which is seen through `view`."""
 
-    model: Any
+    view: V
     document: Document
     features: Features
     target: int
@@ -49,17 +59,16 @@ class Request:
     removal: Removal = "mask"
     output: Output = "logit"
     seed: int = 0
+    progress: Progress = SILENT
 
-    def per_feature(self, per_position: Floats, words: npt.NDArray[np.int64]) -> Floats:
+    def per_feature(self, per_position: Floats, words: Integers) -> Floats:
         """Sum what belongs to each position into its word, and words into their features."""
-        per_word = np.zeros(len(self.document.words))
-        np.add.at(per_word, words, per_position)
-        return np.array([per_word[list(group)].sum() for group in self.features.owned])
+        return self.features.total(per_position, words)
 
-    def game(self) -> Callable[[npt.NDArray[np.bool_]], Floats]:
-        """The chosen output for the target under a matrix of kept features: (n, d) to (n,)."""
-        game: Game = self.model.perturb(self.document, self.features, self.removal)
-        return lambda kept: self.output_of(game(kept))
+    def game(self: Question[Perturbable], coalitions: int) -> OutputGame:
+        """The chosen output under a matrix of kept features; about so many coalitions will be asked for."""
+        self.progress.begin("asking the model", coalitions)
+        return OutputGame(self.view.game(self.features, self.removal, self.progress), self)
 
     def output_of(self, logits: Floats) -> Floats:
         """The chosen output for the target: logits (n, C) to (n,)."""
@@ -80,121 +89,252 @@ class Request:
         return p[:, [self.target]] * (chosen - p)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a method found: a weight per feature, what it can say of its own accuracy, and what a reader must know."""
+class OutputGame:
+    """A game reduced to the output that a question is about: coalitions (n, d) to (n,)."""
 
-    weights: Floats
-    stderr: Floats | None = None
+    def __init__(self, game: Game, question: Question[object]) -> None:
+        self._game, self._question = game, question
+
+    @property
+    def asked(self) -> int:
+        return self._game.asked
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        return self._question.output_of(self._game(kept))
+
+
+# ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Nothing was sampled or approximated: right up to rounding."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Nothing was sampled; each weight is at most `error` from the exact one."""
+
+    error: float
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Drawn at random; `stderr` (d,) are the standard errors of repeated sampling."""
+
+    stderr: Floats
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """Neither exact nor sampled; `note` says what is neglected."""
+
+    note: str
+
+
+Accuracy = Exact | Bounded | Sampled | Approximate
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A weight per feature, how accurate they are, and how many inputs the model was given for them.
+
+    `diagnostics` is what a method says of itself, `notices` what a reader must know.
+    """
+
+    values: Floats
+    accuracy: Accuracy
+    evaluations: int = 0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class MethodInfo:
-    """A method as users see it.
+Computes = Callable[Concatenate[Question[Need], Options], Weights]
+"""A function from a question about views of one kind, and its options, to weights."""
 
-    `exact`: nothing is sampled or approximated. `uses`: which of the common arguments matter to it; `only`: those it
-    takes one value of. `signed`: a weight below zero speaks against the target; without, weights are never negative.
-    `default`: shown when no method is named. `figure_1`: a row of the paper's Figure 1. `otherwise`: the same method in
-    another way, for models and arguments that this one does not apply to.
+
+# ── methods and their ways ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting of a way: its default and the types that it takes."""
+
+    name: str
+    default: Any
+    types: tuple[type, ...]
+    choices: tuple[object, ...] = ()
+
+    def check(self, value: Any) -> Any:
+        """`value` as a way gets it (NumPy's numbers as Python's), or an error that says what is taken."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value in self.choices and type(value) in map(type, self.choices):
+            return value
+        if type(value) in self.types:
+            return value
+        if float in self.types and type(value) is int:
+            return value
+        raise ParameterError(f"{self.name} must be {self.kinds}: got {value!r}")
+
+    @property
+    def kinds(self) -> str:
+        """What it takes, in words."""
+        named = {int: "a whole number", float: "a number", bool: "True or False", str: "a name", type(None): "None"}
+        return " or ".join([*(named.get(kind, kind.__name__) for kind in self.types), *map(repr, self.choices)])
+
+
+def _option(parameter: inspect.Parameter, hint: Any) -> Option:
+    members = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    choices = [c for member in members if typing.get_origin(member) is Literal for c in typing.get_args(member)]
+    plain = tuple(member for member in members if typing.get_origin(member) is not Literal)
+    return Option(parameter.name, parameter.default, plain, tuple(choices))
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to compute a method: what it needs of a view, and the values of common arguments that it is for.
+
+    `uses`: which of the common arguments matter to it. `default`: whether it is shown where no method is named.
+    `many` computes several questions in one go, where that is faster.
     """
+
+    name: str
+    needs: type
+    only: Mapping[str, str]
+    uses: tuple[str, ...]
+    default: bool
+    options: Mapping[str, Option]
+    run: Callable[..., Weights] = field(repr=False)
+    many: Callable[..., list[Weights]] | None = field(default=None, repr=False)
+
+    @property
+    def need(self) -> str:
+        """What it needs, in words."""
+        return CAPABILITIES[self.needs]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The options and their defaults."""
+        return MappingProxyType({name: option.default for name, option in self.options.items()})
+
+    @property
+    def sampled(self) -> bool:
+        return "seed" in self.uses
+
+    def applies(self, view: View, arguments: Mapping[str, str]) -> bool:
+        return isinstance(view, self.needs) and all(arguments[name] == value for name, value in self.only.items())
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as users see it. `signed`: a weight below zero speaks against the target; without, none is negative."""
 
     id: str
     label: str
     summary: str
-    needs: tuple[CapabilityName, ...]
-    exact: bool
-    parameters: Mapping[str, Any]
-    uses: tuple[str, ...]
-    only: Mapping[str, str]
     signed: bool
     default: bool
-    figure_1: bool
-    run: Callable[..., Outcome] = field(repr=False)
-    otherwise: MethodInfo | None = field(default=None, repr=False)
+    ways: list[Way] = field(default_factory=list)
 
-    def version(self, model: Classifier, arguments: Mapping[str, str]) -> MethodInfo | None:
-        """The way in which this method applies to this model with these arguments; None where it does not."""
-        able = all(isinstance(model, CAPABILITIES[need]) for need in self.needs)
-        if able and all(arguments[name] == value for name, value in self.only.items()):
-            return self
-        return None if self.otherwise is None else self.otherwise.version(model, arguments)
+    def way(
+        self,
+        needs: type[Need],
+        *,
+        uses: tuple[str, ...] = (),
+        default: bool | None = None,
+        many: Callable[..., list[Weights]] | None = None,
+        **only: str,
+    ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
+        """Register a function as a way to compute this method; ways are tried in this order."""
+        if needs not in CAPABILITIES:
+            raise TypeError(f"{needs.__name__} is no capability of a view: name one of limelight.view.CAPABILITIES")
 
-    def fits(self, model: Classifier, arguments: Mapping[str, str]) -> bool:
-        """Whether this method applies to this model with these arguments."""
-        return self.version(model, arguments) is not None
+        def register(run: Computes[Need, Options]) -> Computes[Need, Options]:
+            hints = typing.get_type_hints(run)
+            options = {
+                p.name: _option(p, hints[p.name])
+                for p in inspect.signature(run).parameters.values()
+                if p.kind is p.KEYWORD_ONLY
+            }
+            self.ways.append(
+                Way(
+                    name=getattr(run, "__name__", ""),
+                    needs=needs,
+                    only=MappingProxyType(only),
+                    uses=(*only, *(name for name in uses if name not in only)),
+                    default=self.default if default is None else default,
+                    options=MappingProxyType(options),
+                    run=run,
+                    many=many,
+                )
+            )
+            return run
 
-    def check(self, model: Classifier, arguments: Mapping[str, str]) -> None:
-        """Raise if it does not apply; the message names the methods that do."""
-        if self.fits(model, arguments):
-            return
-        missing = [need for need in self.needs if not isinstance(model, CAPABILITIES[need])]
-        wrong = [f"{name}={arguments[name]!r}" for name, value in self.only.items() if arguments[name] != value]
-        if missing:
-            problem = f"needs {' and '.join(missing)} of a model, which {type(model).__name__} does not offer"
+        return register
+
+    def way_for(self, view: View, arguments: Mapping[str, str]) -> Way | None:
+        """The first way that applies to this view with these arguments; None where there is none."""
+        return next((way for way in self.ways if way.applies(view, arguments)), None)
+
+    def required_way(self, view: View, arguments: Mapping[str, str]) -> Way:
+        """The same; where there is none the error says why, and names the methods that there are."""
+        way = self.way_for(view, arguments)
+        if way is not None:
+            return way
+        able = [way for way in self.ways if isinstance(view, way.needs)]
+        if not able:
+            needs = " or ".join(dict.fromkeys(way.need for way in self.ways))
+            problem = f"needs {needs} of a model, which this model does not offer"
         else:
-            problem = f"exists for {' and '.join(f'{n}={v!r}' for n, v in self.only.items())}: got {', '.join(wrong)}"
-        usable = ", ".join(info.id for info in methods() if info.fits(model, arguments))
+            only = " and ".join(f"{name}={value!r}" for name, value in able[0].only.items())
+            given = ", ".join(f"{name}={arguments[name]!r}" for name, v in able[0].only.items() if arguments[name] != v)
+            problem = f"exists for {only}: got {given}"
+        usable = ", ".join(other.id for other in methods() if other.way_for(view, arguments) is not None)
         raise CapabilityError(f"method {self.id!r} {problem}; here you can use {usable or 'no method'}")
 
 
-_FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
-_REGISTERED: dict[str, MethodInfo] = {}
-_OTHERWISE: dict[str, MethodInfo] = {}
+FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
+"""The rows of the paper's Figure 1: listed first and shown by default."""
+_declared: dict[str, Method] = {}
 
 
-def method(
-    id: str,
-    *,
-    label: str,
-    summary: str,
-    needs: tuple[CapabilityName, ...],
-    exact: bool = True,
-    uses: tuple[str, ...] = (),
-    only: Mapping[str, str] = MappingProxyType({}),
-    signed: bool = True,
-    default: bool = False,
-    otherwise: bool = False,
-) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Register a function as a method."""
+def method(id: str, *, label: str, summary: str, signed: bool = True) -> Method:
+    """Declare a method; `limelight.methods()` lists it from now on."""
+    if id in _declared:
+        raise ValueError(f"two methods are called {id!r}")
+    _declared[id] = Method(id, label, summary, signed, default=id in FIGURE_1)
+    return _declared[id]
 
-    def register(run: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        known = _OTHERWISE if otherwise else _REGISTERED
-        if id in known:
-            raise ValueError(f"two methods are called {id!r}")
-        options = {p.name: p.default for p in inspect.signature(run).parameters.values() if p.kind is p.KEYWORD_ONLY}
-        known[id] = MethodInfo(
-            id=id,
-            label=label,
-            summary=summary,
-            needs=needs,
-            exact=exact,
-            parameters=MappingProxyType(options),
-            uses=uses,
-            only=only,
-            signed=signed,
-            default=default or id in _FIGURE_1,
-            figure_1=id in _FIGURE_1,
-            run=run,
-        )
-        return run
 
-    return register
+def forget(id: str) -> None:
+    """Take a method off the list again, such as one that a test declared."""
+    del _declared[id]
+
+
+def methods() -> tuple[Method, ...]:
+    """All methods: those of Figure 1 in its order, then the others by name."""
+    _import_modules()
+    rest = sorted(id for id in _declared if id not in FIGURE_1)
+    return tuple(_declared[id] for id in (*FIGURE_1, *rest))
 
 
 @cache
-def methods() -> tuple[MethodInfo, ...]:
-    """All methods: those of Figure 1 in its order, then the others by name."""
+def _import_modules() -> None:
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         importlib.import_module(f"limelight.explainers.{module.name}")
-    rest = sorted(id for id in _REGISTERED if id not in _FIGURE_1)
-    return tuple(replace(_REGISTERED[id], otherwise=_OTHERWISE.get(id)) for id in (*_FIGURE_1, *rest))
 
 
-def find(id: str) -> MethodInfo:
+def find(id: str) -> Method:
     """The method of this name."""
-    for info in methods():
-        if info.id == id:
-            return info
-    raise UnknownNameError("method", id, [info.id for info in methods()])
+    known = {one.id: one for one in methods()}
+    if id not in known:
+        raise UnknownNameError("method", id, known)
+    return known[id]
+
+
+def unknown_option(ways: Sequence[tuple[str, Way]], name: str) -> UnknownNameError:
+    """What to say of an option that none of these ways (with their methods' ids) has."""
+    known = sorted({option for _, way in ways for option in way.options})
+    asked = ", ".join(id for id, _ in ways)
+    return UnknownNameError(f"option for {asked}", name, known or ["(none: these methods have no options)"])

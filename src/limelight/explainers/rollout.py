@@ -11,41 +11,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.explainers.method import Floats, Outcome, Request, method
+from limelight.arrays import Array, Floats
+from limelight.explainers.method import Exact, Question, Weights, method
+from limelight.view import Attentive, Layered
 
-
-@method(
+rollout = method(
     "rollout",
     label="Rollout",
     summary="Attention multiplied through all layers, with the residual connections (Abnar & Zuidema)",
-    needs=("attention layers",),
     signed=False,
 )
-def rollout(request: Request) -> Outcome:
-    total = np.zeros(len(request.features))
-    for window in request.model.attention_layers(request.document):
-        reached = rolled_out(window.weights, window.reader)[window.positions] * window.shares
-        total += window.share * request.per_feature(reached, window.words)
-    return Outcome(total)
 
 
-@method(
-    "rollout",
-    label="Rollout",
-    summary="The same for one layer without a residual connection: half of α-avg",
-    needs=("attention", "folded attention"),
-    signed=False,
-    otherwise=True,
-)
-def rollout_of_one_layer(request: Request) -> Outcome:
-    attentions = request.model.attentions(request.document)
-    return Outcome(request.per_feature(attentions.weights.mean(axis=0) / 2, attentions.words))
+@rollout.way(Layered)
+def through_all_layers(question: Question[Layered]) -> Weights:
+    total = np.zeros(len(question.features))
+    windows = question.view.attention_layers()
+    for window in windows:
+        reached = rolled_out(window.weights, window.reader)[window.positions] * window.token_parts
+        total += window.part * question.per_feature(reached, window.words)
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows))
 
 
-def rolled_out(attention: Floats, reader: int) -> Floats:
+@rollout.way(Attentive)
+def of_one_layer(question: Question[Attentive]) -> Weights:
+    """A layer without others below it: half of α-avg."""
+    total = np.zeros(len(question.features))
+    for window in question.view.attentions():
+        total += window.part * question.per_feature(window.weights[-1].mean(axis=0) / 2, window.words)
+    return Weights(total, Exact())
+
+
+def rolled_out(attention: Array, reader: int) -> Floats:
     """The row `reader` of R (T,), for attention (layers, heads, T, T): a vector passed down, no product of matrices."""
     row = np.zeros(attention.shape[-1])
     row[reader] = 1.0
     for layer in attention[::-1]:
-        row = (row @ layer.mean(axis=0) + row) / 2
+        row = (row @ layer.astype(np.float64).mean(axis=0) + row) / 2
     return row

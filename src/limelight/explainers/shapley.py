@@ -1,44 +1,65 @@
-"""Shapley values by sampling, for models of which nothing is known: paired permutations.
+"""Shapley and Banzhaf values: exact for a ratio game, else by sampling.
 
-A word's value is what it adds when words arrive one by one in random order, on average over all orders. Each order is
-followed forwards and backwards: what is nearly additive cancels between the two (antithetic sampling). Within an order
-the parts add up to f(text) - f(nothing), so the values do too, exactly and whatever was drawn.
+A word's Shapley value is what it adds when words arrive one by one in random order, on average over all orders. Where
+nothing is known of a model, orders are drawn, and each is followed forwards and backwards: what is nearly additive
+cancels between the two (antithetic sampling). Within an order the parts add up to f(text) - f(nothing), so the values
+do too, exactly and whatever was drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.errors import NumericalError, ParameterError
-from limelight.explainers.method import Floats, Outcome, Request, method
-from limelight.theory.ratio_game import Coalitions
-
-Integers = npt.NDArray[np.int64]
+from limelight.arrays import Coalitions, Floats, whole_number
+from limelight.errors import NumericalError
+from limelight.explainers.exact import exact_weights, exact_weights_of_many
+from limelight.explainers.method import Question, Sampled, Weights, method
+from limelight.explainers.sampling import arrivals
+from limelight.theory import values as theory
+from limelight.theory.moments import DEFAULT_TOLERANCE
+from limelight.view import Perturbable, RatioView
 
 _ROWS_AT_ONCE = 8192
 """Coalitions asked for at once: bounds the memory for any number of permutations."""
 _LEAST_PAIRS = 4
-_TWO_SIGMA = 1.959963984540054
+_INSIDE = 0.95
+"""What an interval of ±1.96 standard errors is to cover."""
 
-
-@method(
+shapley = method(
     "shapley",
     label="Shapley",
-    summary="Shapley values from pairs of random orders: they sum to f(text) - f(everything removed)",
-    needs=("perturbation",),
-    exact=False,
-    uses=("removal", "output", "seed"),
-    otherwise=True,
+    summary="Shapley values: they sum to f(text) - f(everything removed). Sampled where a model is no ratio game",
 )
-def sampled_shapley(request: Request, *, n_samples: int = 5000, n_permutations: int | None = None) -> Outcome:
+banzhaf = method(
+    "banzhaf",
+    label="Banzhaf",
+    summary="Exact Banzhaf values: the mean effect of a word when each other one is kept or not by a fair coin",
+)
+
+
+def _shapley_of_many(questions: Sequence[Question[RatioView]], *, precision: float) -> list[Weights]:
+    return exact_weights_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
+
+
+@shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", output="logit")
+def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    return exact_weights(theory.shapley(question.view.ratio_game(question.features), question.target, precision))
+
+
+@banzhaf.way(RatioView, removal="mask", output="logit")
+def exact_banzhaf(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    return exact_weights(theory.banzhaf(question.view.ratio_game(question.features), question.target, precision))
+
+
+@shapley.way(Perturbable, uses=("removal", "output", "seed"))
+def sampled(question: Question[Perturbable], *, n_samples: int = 5000, n_permutations: int | None = None) -> Weights:
     """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead."""
-    d = len(request.features)
+    d = len(question.features)
     pairs = _pairs(d, n_samples, n_permutations)
-    game, rng = request.game(), np.random.default_rng(request.seed)
+    game, rng = question.game(2 + pairs * 2 * (d - 1)), np.random.default_rng(question.seed)
     nothing, everything = game(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
     mean, squares, done = np.zeros(d), np.zeros(d), 0
     for block in paired_values(game, d, pairs, rng, float(nothing), float(everything)):
@@ -49,19 +70,20 @@ def sampled_shapley(request: Request, *, n_samples: int = 5000, n_permutations: 
             squares += step * (value - mean)
     if not np.isfinite(mean).all():
         raise NumericalError("the model gave outputs that are not finite: check its weights")
-    return Outcome(
+    return Weights(
         mean,
-        np.zeros(d) if d <= 2 else _stderr(squares, pairs),  # a pair holds all orders of two words
-        {
+        Sampled(np.zeros(d) if d <= 2 else stderr_of_pairs(squares, pairs)),  # a pair holds all orders of two words
+        diagnostics={
             "estimator": "paired permutations",
             "permutations": 2 * pairs,
             "intercept": float(nothing),
             "model_prediction": float(everything),
         },
+        evaluations=game.asked,
     )
 
 
-def _stderr(squares: Floats, pairs: int) -> Floats:
+def stderr_of_pairs(squares: Floats, pairs: int) -> Floats:
     """From the sums of squared deviations of each word over the pairs, so that ±1.96 of it covers 95 %.
 
     Few pairs know their own spread badly: most may miss the one order in which a word matters. Each word's variance
@@ -75,11 +97,9 @@ def _stderr(squares: Floats, pairs: int) -> Floats:
 
 
 def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:
-    for name, value, least in (("n_samples", n_samples, 2), ("n_permutations", n_permutations, 2)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
-            raise ParameterError(f"{name} must be a whole number of at least {least}: got {value!r}")
+    whole_number("n_samples", n_samples, 2)
     if n_permutations is not None:
-        return max(2, math.ceil(n_permutations / 2))
+        return max(2, math.ceil(whole_number("n_permutations", n_permutations, 2) / 2))
     return max(_LEAST_PAIRS, round(n_samples / (2 * max(d - 1, 1))))
 
 
@@ -107,35 +127,9 @@ def paired_values(
         yield added.reshape(count, 2, d).mean(axis=1)
 
 
-def arrivals(orders: Integers) -> Coalitions:
-    """For each order, what is there after 1, …, d - 1 arrivals: (orders · (d - 1), d)."""
-    n, d = orders.shape
-    arrives = np.empty((n, d), dtype=np.int64)
-    np.put_along_axis(arrives, orders, np.broadcast_to(np.arange(d), (n, d)), axis=1)
-    there: Coalitions = arrives[:, None, :] < np.arange(1, d)[None, :, None]
-    return there.reshape(n * (d - 1), d)
-
-
 def student_factor(freedom: int) -> float:
     """How much wider Student's 95 % interval is than the normal one."""
-    if freedom > 1000:
-        return 1.0
-    low, high = 0.0, 1e3
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_inside(middle, freedom) < 0.95 else (low, middle)
-    return high / _TWO_SIGMA
+    from scipy.special import ndtri, stdtrit  # only sampling needs it, and it takes a tenth of a second to import
 
-
-def _student_inside(t: float, freedom: int) -> float:
-    """P(|T| < t) for Student's T (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
-    theta = math.atan(t / math.sqrt(freedom))
-    sine, cosine = math.sin(theta), math.cos(theta)
-    odd = freedom % 2 == 1
-    term = total = cosine if odd else 1.0
-    if freedom == 1:
-        total = 0.0
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= cosine * cosine * (k - 1) / k
-        total += term
-    return 2 / math.pi * (theta + sine * total) if odd else sine * total
+    upper = (1.0 + _INSIDE) / 2.0
+    return float(stdtrit(freedom, upper) / ndtri(upper))

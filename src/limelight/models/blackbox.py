@@ -7,19 +7,18 @@ function then does whatever it does with such a text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.document import UNKNOWN, Document, Features, Span
-from limelight.errors import InputError, NumericalError, ParameterError
-from limelight.models.huggingface.runner import Progress, distinct_rows
-from limelight.theory.ratio_game import Coalitions
-from limelight.view import Game, Removal
+from limelight.arrays import Coalitions, Floats, whole_number
+from limelight.document import UNKNOWN, Document, Span
+from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError
+from limelight.features import Features
+from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, distinct_rows
+from limelight.progress import SILENT, Progress
+from limelight.view import Classifier, Memo, Perturbable, Removal, View
 
-Floats = npt.NDArray[np.float64]
 Function = Callable[[list[str]], Any]
 
 FLOOR = 1e-9
@@ -29,17 +28,9 @@ _SUM_TOLERANCE = 1e-3
 TEXTS_AT_ONCE = 512
 
 
-@dataclass(frozen=True)
-class ProbabilityDocument(Document):
-    """A document of a model that gives no logits."""
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        return (
-            *super().notices,
-            f"this model gives probabilities alone: its logits are their logarithms, those below {FLOOR:g} taken as "
-            f"{FLOOR:g}",
-        )
+_LOGITS = (
+    f"this model gives probabilities alone: its logits are their logarithms, those below {FLOOR:g} taken as {FLOOR:g}"
+)
 
 
 class BlackBoxClassifier:
@@ -48,8 +39,6 @@ class BlackBoxClassifier:
     Its logits are log-probabilities. `mask` stands in the place of a removed word.
     """
 
-    removals: tuple[Removal, ...] = ("mask", "delete")
-
     def __init__(
         self,
         function: Function,
@@ -57,14 +46,11 @@ class BlackBoxClassifier:
         *,
         mask: str = UNKNOWN,
         batch_texts: int = TEXTS_AT_ONCE,
-        progress: Progress | None = None,
     ) -> None:
         if not callable(function):
             raise ParameterError(f"a function from texts to probabilities is needed: got {type(function).__name__}")
-        if isinstance(batch_texts, bool) or not isinstance(batch_texts, int) or batch_texts < 1:
-            raise ParameterError(f"batch_texts must be a whole number of at least 1: got {batch_texts!r}")
-        self._function, self._mask, self._at_once = function, mask, batch_texts
-        self.progress = progress
+        self.batch_texts = whole_number("batch_texts", batch_texts, 1)
+        self._function, self.mask = function, mask
         if labels is None:  # only the function knows how many there are
             labels = [f"class {c}" for c in range(_array(function(["text"])).shape[-1])]
         self.labels = tuple(map(str, labels))
@@ -74,36 +60,20 @@ class BlackBoxClassifier:
     def __repr__(self) -> str:
         return f"BlackBoxClassifier({getattr(self._function, '__qualname__', self._function)!s}, labels={self.labels})"
 
-    def read(self, text: str) -> Document:
-        document = Document.read(text)
-        return ProbabilityDocument(document.text, document.words)
+    def view(self, text: str) -> BlackBoxView:
+        """The function asked about a text."""
+        return BlackBoxView(self, Document(text, Document.read(text).words, (_LOGITS,)))
 
     def predict_proba(self, texts: Sequence[str]) -> Floats:
         """What the function says, checked: (n, classes), rows sum to 1."""
         if isinstance(texts, str):
             raise InputError("predict_proba takes a list of texts: got one string; write predict_proba([text])")
-        batches = [texts[i : i + self._at_once] for i in range(0, len(texts), self._at_once)]
+        batches = [texts[i : i + self.batch_texts] for i in range(0, len(texts), self.batch_texts)]
         return np.concatenate([np.zeros((0, len(self.labels))), *(self._checked(list(batch)) for batch in batches)])
 
     def predict_logits(self, texts: Sequence[str]) -> Floats:
         """The logarithms of the probabilities."""
         return np.log(np.maximum(self.predict_proba(texts), FLOOR))
-
-    def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
-        """Logits of the text without some of its words; the same set of words is asked for once."""
-        cutter = _Cutter(document.text, features, self._mask if removal == "mask" else "")
-
-        def game(kept: Coalitions) -> Floats:
-            distinct, which = distinct_rows(np.asarray(kept, dtype=bool))
-            logits = np.empty((len(distinct), len(self.labels)))
-            for start in range(0, len(distinct), self._at_once):
-                rows = distinct[start : start + self._at_once]
-                logits[start : start + len(rows)] = self.predict_logits([cutter.without(row) for row in rows])
-                if self.progress is not None:
-                    self.progress(start + len(rows), len(distinct))
-            return logits[which]
-
-        return game
 
     def _checked(self, texts: list[str]) -> Floats:
         p = _array(self._function(texts))
@@ -124,11 +94,62 @@ class BlackBoxClassifier:
         return p
 
 
-def _array(found: Any) -> Floats:
+def _array(answer: Any) -> Floats:
     try:
-        return np.asarray(found, dtype=np.float64)
+        return np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"the function must return an array of numbers, one row per text: {error}") from error
+
+
+class BlackBoxView:
+    """What methods see: games, whose every variant is a text."""
+
+    removals: tuple[Removal, ...] = ("mask", "delete")
+
+    def __init__(self, model: BlackBoxClassifier, document: Document) -> None:
+        self._model, self.document = model, document
+        self._memo = Memo()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def logits(self) -> Floats:
+        return self._memo.get("logits", lambda: self._model.predict_logits([self.document.text])[0])
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TextGame:
+        """Logits of the text with the words of features replaced, or cut out."""
+        if removal not in self.removals:
+            raise CapabilityError(
+                f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
+            )
+        replacement = self._model.mask if removal == "mask" else ""
+        return TextGame(self._model, self.document.text, features, replacement, progress)
+
+
+class TextGame:
+    """Logits of a text without some of its words; the same set of words is asked for once in a call."""
+
+    def __init__(
+        self, model: BlackBoxClassifier, text: str, features: Features, replacement: str, progress: Progress
+    ) -> None:
+        self._model, self._features, self._progress = model, len(features), progress
+        self._cutter = _Cutter(text, features, replacement)
+        self.asked = 0
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        distinct, which = distinct_rows(checked_coalitions(kept, self._features))
+        repetitions = np.bincount(which, minlength=len(distinct))
+        logits = np.empty((len(distinct), len(self._model.labels)))
+        answered = AnsweredCoalitions(self._progress)
+        for start in range(0, len(distinct), self._model.batch_texts):
+            rows = slice(start, start + self._model.batch_texts)
+            texts = [self._cutter.without(row) for row in distinct[rows]]
+            logits[rows] = self._model.predict_logits(texts)
+            self.asked += len(texts)
+            answered.add(int(repetitions[rows].sum()))
+        return logits[which]
 
 
 class _Cutter:
@@ -143,9 +164,20 @@ class _Cutter:
         starts = [*(start for (start, _), _ in owned), len(text)]
         self._between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
 
-    def without(self, kept: npt.NDArray[np.bool_]) -> str:
+    def without(self, kept: Coalitions) -> str:
         pieces = [self._between[0]]
         for word, owner, behind in zip(self._words, self._owners, self._between[1:], strict=True):
             pieces.append(word if kept[owner] else self._replacement)
             pieces.append(behind)
         return "".join(pieces)
+
+
+if TYPE_CHECKING:
+
+    class _Claimed(View, Perturbable, Protocol): ...
+
+    def _is_what_it_claims(view: BlackBoxView) -> _Claimed:
+        return view
+
+    def _is_a_classifier(model: BlackBoxClassifier) -> Classifier:
+        return model

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from limelight.device import find_device
 from limelight.document import UNKNOWN
 from limelight.errors import ParameterError
 from limelight.models.blackbox import TEXTS_AT_ONCE, BlackBoxClassifier
-from limelight.models.huggingface.runner import Progress
 from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
@@ -35,7 +35,6 @@ def load(
     max_length: int | None = None,
     labels: Sequence[str] | None = None,
     batch_tokens: int | None = None,
-    progress: Progress | None = None,
 ) -> WordClassifier | HuggingFaceClassifier:
     """A classifier: the embedded one, one of `limelight train`, or any Hugging Face sequence classifier.
 
@@ -58,7 +57,6 @@ def load(
             )
         return checkpoint.load(name)  # it cuts long texts whatever `truncate` says, and says so
     from limelight.models.huggingface.hub import read_pretrained
-    from limelight.training.train import find_device
 
     model, tokenizer = read_pretrained(os.fspath(name), find_device(device), dtype)
     return _huggingface(
@@ -69,7 +67,6 @@ def load(
         window=window,
         max_length=max_length,
         batch_tokens=batch_tokens,
-        progress=progress,
     )
 
 
@@ -84,11 +81,11 @@ def wrap(
     batch_tokens: int | None = None,
     mask: str | None = None,
     batch_texts: int | None = None,
-    progress: Progress | None = None,
 ) -> HuggingFaceClassifier | BlackBoxClassifier:
     """A classifier of yours: a transformers model with its tokenizer, or any function from texts to probabilities.
 
-    A model of transformers is used where it is, in eval mode. An object with `predict_proba` (a scikit-learn pipeline)
+    Nothing about a model of transformers is changed: limelight runs copies of its modules that share its weights, in
+    evaluation mode, and sees when the weights change. An object with `predict_proba` (a scikit-learn pipeline)
     counts as a function; its classes are the labels unless `labels` are given. `mask` is the string that takes the
     place of a word when a function is asked about a text without it; `batch_texts` how many it is given at once.
     """
@@ -104,7 +101,6 @@ def wrap(
             *_function(model, labels),
             mask=UNKNOWN if mask is None else mask,
             batch_texts=TEXTS_AT_ONCE if batch_texts is None else batch_texts,
-            progress=progress,
         )
     _refuse({"mask": mask is not None, "batch_texts": batch_texts is not None}, "a function")
     return _huggingface(
@@ -115,7 +111,6 @@ def wrap(
         window=window,
         max_length=max_length,
         batch_tokens=batch_tokens,
-        progress=progress,
     )
 
 

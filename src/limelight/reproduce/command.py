@@ -17,7 +17,9 @@ from typing import Any
 import torch
 
 import limelight
-from limelight.errors import CapabilityError, InputError, ParameterError
+from limelight.arrays import whole_number
+from limelight.device import find_device
+from limelight.errors import CapabilityError, InputError
 from limelight.models.words.checkpoint import embedded_folder
 from limelight.progress import Progress
 from limelight.reproduce import drawing, report
@@ -91,14 +93,13 @@ def _check_engine(options: Options, folder: RunFolder) -> None:
 
 def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: bool) -> Lab:
     earlier = folder.fingerprint()
-    device = _device(options.device)
+    device = find_device(options.device).type
     _check_inherited(options, earlier)
     texts = read_texts(options.data)
     model = limelight.load(options.model)
     documents = _documents(options.documents, earlier, len(texts.texts), device)
     seed = options.seed if options.seed is not None else earlier.seed if earlier else 0
-    if seed < 0:
-        raise ParameterError(f"--seed must be 0 or more: got {seed}")
+    whole_number("--seed", seed, 0)
     folder.claim(
         Fingerprint(
             data=texts.name if earlier is None or earlier.data_digest != texts.digest else earlier.data,
@@ -117,7 +118,7 @@ def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: boo
     return Lab(
         folder=folder,
         texts=texts,
-        model=model,
+        model=_placed(model, device),
         deep_model=_placed(deep, device),
         documents_asked=documents,
         seed=seed,
@@ -138,19 +139,9 @@ def _check_inherited(options: Options, earlier: Fingerprint | None) -> None:
         raise InputError(f"--out {options.out} was computed with the model {earlier.model}: give it again with --model")
 
 
-def _device(asked: str) -> str:
-    if asked not in ("auto", "cpu", "cuda"):
-        raise ParameterError(f"--device is auto, cpu or cuda: got {asked!r}")
-    if asked == "cuda" and not torch.cuda.is_available():
-        raise ParameterError("--device cuda was asked for, but torch finds no CUDA here: use --device cpu")
-    return ("cuda" if torch.cuda.is_available() else "cpu") if asked == "auto" else asked
-
-
 def _documents(asked: int | None, earlier: Fingerprint | None, total: int, device: str) -> int:
     if asked is not None:
-        if asked < 2:
-            raise ParameterError(f"--documents must be at least 2: got {asked}")
-        return min(asked, total)
+        return min(whole_number("--documents", asked, 2), total)
     if earlier is not None:
         return earlier.documents
     return total if device == "cuda" else min(ON_A_CPU, total)
@@ -176,6 +167,7 @@ def _digest(folder: str | None) -> str:
 
 
 def _placed(model: Any, device: str) -> Any:
+    """A model of ours on the device of the run."""
     return model.to(device).eval() if isinstance(model, torch.nn.Module) else model
 
 
@@ -227,9 +219,10 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path | None
     for experiment in done:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
         if experiment.name in asked or not stored.exists():
-            figure = experiment.draw(folder, result["numbers"])
             source = drawing.source_line(result["about"], experiment.over_documents)
-            drawing.save_figure(folder, experiment.name, figure, source)
+            with drawing.our_style():
+                figure = experiment.draw(folder, result["numbers"])
+                drawing.save_figure(folder, experiment.name, figure, source)
         images[experiment.name] = stored.read_bytes()
     page = report.page(EXPERIMENTS, results, images)
     folder.write("report.html", page.encode())

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from limelight.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
 from limelight.evaluation.statistics import bootstrap_mean
-from limelight.explainers.method import methods
+from limelight.explainers.method import find
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Floats, Prepared
-from limelight.reproduce.drawing import pyplot
+from limelight.reproduce.documents import Prepared
+from limelight.reproduce.drawing import new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
@@ -44,24 +45,23 @@ def compute(lab: Lab) -> Numbers:
     by_document = dict(zip((d.index for d in lab.documents), weights, strict=True))
 
     def measure(documents: Sequence[Prepared]) -> Arrays:
-        found = [agreement(by_document[document.index].T) for document in documents]
-        return {name: torch.stack([one[name] for one in found]).cpu().numpy() for name in MEASURES}
+        measures = [agreement(by_document[document.index].T) for document in documents]
+        return {name: torch.stack([own[name] for own in measures]).cpu().numpy() for name in MEASURES}
 
     measured = lab.over_documents("agreement of methods", measure)
     one, other = np.triu_indices(len(METHODS), k=1)
     centre, low, high = bootstrap_mean(np.concatenate([measured[name] for name in MEASURES], axis=1), lab.seed)
     columns = [(name, METHODS[i], METHODS[j]) for name in MEASURES for i, j in zip(one, other, strict=True)]
-    found: dict[str, list[Numbers]] = {name: [] for name in MEASURES}
+    means: dict[str, list[Numbers]] = {name: [] for name in MEASURES}
     for (name, *pair), c, l, h in zip(columns, centre, low, high, strict=True):
-        found[name].append({"pair": pair, "mean": float(c), "low": float(l), "high": float(h)})
+        means[name].append({"pair": pair, "mean": float(c), "low": float(l), "high": float(h)})
     lab.folder.write_arrays("correlations", {name: values.astype(np.float16) for name, values in measured.items()})
-    labels = {info.id: info.label for info in methods()}
     return {
         "documents": len(lab.documents),
         "target": lab.target_name,
         "top": TOP,
-        "methods": [{"id": name, "label": labels[name]} for name in METHODS],
-        "measures": found,
+        "methods": [{"id": name, "label": find(name).label} for name in METHODS],
+        "measures": means,
     }
 
 
@@ -75,7 +75,7 @@ def stacked_weights(lab: Lab) -> Floats:
 def agreement(rows: Tensor) -> dict[str, Tensor]:
     """All measures of one document, for the pairs above the diagonal: rows (methods, d)."""
     order = orders(rows)
-    found = {
+    measures = {
         "pearson": pearson(rows),
         "spearman": spearman(order),
         "kendall": kendall(order),
@@ -83,12 +83,12 @@ def agreement(rows: Tensor) -> dict[str, Tensor]:
         "pearson_absolute": pearson(rows.abs()),
     }
     one, other = np.triu_indices(len(rows), k=1)
-    return {name: matrix[one, other] for name, matrix in found.items()}
+    return {name: matrix[one, other] for name, matrix in measures.items()}
 
 
 def _of(numbers: Numbers, measure: str, pair: tuple[str, str]) -> Numbers:
-    found: Numbers = next(one for one in numbers["measures"][measure] if set(one["pair"]) == set(pair))
-    return found
+    mean: Numbers = next(one for one in numbers["measures"][measure] if set(one["pair"]) == set(pair))
+    return mean
 
 
 def _written(one: Numbers) -> str:
@@ -136,10 +136,10 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     names = [one["label"] for one in numbers["methods"]]
     ids = [one["id"] for one in numbers["methods"]]
-    figure, axes = plt.subplots(2, 2, figsize=(15, 13.4), layout="constrained")
+    figure = new_figure(15, 13.4)
+    axes = figure.subplots(2, 2)
     for axis, measure in zip(axes.flat, ("pearson", "spearman", "kendall", "overlap"), strict=True):
         matrix, half = np.full((len(ids), len(ids)), np.nan), np.full((len(ids), len(ids)), np.nan)
         for one in numbers["measures"][measure]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from limelight.errors import InputError
@@ -31,17 +32,29 @@ def available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def pyplot() -> Any:
-    """matplotlib without a window, in our style."""
+@contextlib.contextmanager
+def our_style() -> Iterator[None]:
+    """Inside, figures have our style; matplotlib's settings are as before afterwards."""
     try:
         import matplotlib
     except ImportError as error:
         raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    with matplotlib.rc_context(_STYLE):
+        yield
 
-    plt.rcParams.update(_STYLE)
-    return plt
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure that belongs to nobody but its caller: no window is opened, no backend chosen."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def rectangle(corner: tuple[float, float], width: float, height: float, **look: Any) -> Any:
+    """A patch to add to an axis."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, width, height, **look)
 
 
 def plain(text: object) -> str:
@@ -51,8 +64,6 @@ def plain(text: object) -> str:
 
 def save_figure(folder: RunFolder, name: str, figure: Any, source: str) -> None:
     """PNG and PDF; what the figure was computed from stands below it."""
-    import matplotlib.pyplot as plt
-
     figure.canvas.draw()
     below = figure.get_tightbbox().y0 / figure.get_figheight() - 0.08 / figure.get_figheight()
     figure.set_layout_engine("none")  # what follows must not move the rest
@@ -61,7 +72,6 @@ def save_figure(folder: RunFolder, name: str, figure: Any, source: str) -> None:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=_PNG_DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
         folder.write(f"{name}.{kind}", buffer.getvalue())
-    plt.close(figure)
 
 
 def source_line(about: Mapping[str, Any], over_documents: bool = True) -> str:

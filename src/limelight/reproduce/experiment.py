@@ -46,5 +46,5 @@ def pm(stats: Numbers, digits: int = 3) -> str:
     return f"{stats['mean']:.{digits}f} ± {stats['std']:.{digits}f}"
 
 
-def share(value: float) -> str:
+def percent(value: float) -> str:
     return f"{100 * value:.1f} %"

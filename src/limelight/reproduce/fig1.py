@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.method import methods
 from limelight.explaining import compare
-from limelight.reproduce.drawing import plain, pyplot
+from limelight.reproduce.drawing import new_figure, plain, rectangle
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
@@ -23,13 +22,12 @@ def compute(lab: Lab) -> Numbers:
     model = lab.paper_model("fig1")
     chosen = [*PAPER_ROWS, *EXACT_ROWS]
     comparison = compare(model, SENTENCE, chosen, target=lab.target_name, seed=lab.seed)
-    names = {info.id: info.label for info in methods()}
     return {
         "sentence": SENTENCE,
         "target": lab.target_name,
         "prediction": comparison.prediction.label,
         "words": list(comparison.features),
-        "rows": [{"method": e.method, "label": names[e.method], "weights": e.weights.tolist()} for e in comparison],
+        "rows": [{"method": e.method, "label": e.label, "weights": e.weights.tolist()} for e in comparison],
     }
 
 
@@ -84,9 +82,9 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     words, found = numbers["words"], numbers["rows"]
-    figure, axis = plt.subplots(figsize=(9.6, 0.38 * len(found) + 0.4), layout="constrained")
+    figure = new_figure(9.6, 0.38 * len(found) + 0.4)
+    axis = figure.subplots()
     widths = np.array([len(word) + 2.0 for word in words])
     left = 16.0 + np.concatenate([[0.0], np.cumsum(widths)[:-1]])
     for i, row in enumerate(found):
@@ -94,7 +92,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis.text(14.5, y, plain(row["label"]), ha="right", va="center", fontsize=11)
         for x, width, word, level in zip(left, widths, words, levels(np.array(row["weights"])), strict=True):
             colour = tuple(channel / 255 for channel in LIGHT.background(level))
-            axis.add_patch(plt.Rectangle((x, y - 0.42), width - 0.3, 0.84, color=colour, linewidth=0))
+            axis.add_patch(rectangle((x, y - 0.42), width - 0.3, 0.84, color=colour, linewidth=0))
             axis.text(x + (width - 0.3) / 2, y, plain(word), ha="center", va="center", fontsize=11)
     axis.axhline(-len(PAPER_ROWS) + 0.33, color="#b8bcc4", linewidth=0.8)
     axis.set_xlim(0, float(left[-1] + widths[-1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from limelight.reproduce.drawing import BLUE, GREY, INK, pyplot
+from limelight.reproduce.drawing import BLUE, GREY, INK, new_figure, rectangle
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
@@ -40,11 +40,11 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     s, D, C = numbers["sizes"], numbers["words"], numbers["classes"]
     T, d_e, d_att, d_out, K = (s[name] for name in ("T_max", "d_e", "d_att", "d_out", "K"))
-    figure, axis = plt.subplots(figsize=(13, 5.2), layout="constrained")
-    axis.add_patch(plt.Rectangle((39, 0), 64, 46, facecolor="#f1f5fb", edgecolor=BLUE, linewidth=1.2))
+    figure = new_figure(13, 5.2)
+    axis = figure.subplots()
+    axis.add_patch(rectangle((39, 0), 64, 46, facecolor="#f1f5fb", edgecolor=BLUE, linewidth=1.2))
     axis.text(71, 43.4, f"one head; there are {K}", ha="center", va="center", color=BLUE, fontsize=11)
     boxes = {
         "x": _Box(8, 22, 16, "text $x$", f"{T} token numbers:\n[CLS], words, [UNK] …"),
@@ -59,7 +59,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         ),
     }
     for box in boxes.values():
-        box.draw(plt, axis)
+        box.draw(axis)
     for start, end in ("xe", "eq", "ek", "ev", "qa", "ka", "at", "vt", "tf"):
         one, other = boxes[start], boxes[end]
         ends = (one.x + one.width / 2, one.y), (other.x - other.width / 2, other.y)
@@ -80,10 +80,10 @@ class _Box:
     name: str
     shape: str
 
-    def draw(self, plt: Any, axis: Any) -> None:
+    def draw(self, axis: Any) -> None:
         height = 3.6 + 2.0 * (self.shape.count("\n") + 1)
         corner = (self.x - self.width / 2, self.y - height / 2)
-        axis.add_patch(plt.Rectangle(corner, self.width, height, facecolor="white", edgecolor=INK, linewidth=1.0))
+        axis.add_patch(rectangle(corner, self.width, height, facecolor="white", edgecolor=INK, linewidth=1.0))
         axis.text(self.x, self.y + height / 2 - 1.0, self.name, ha="center", va="top", fontsize=11)
         below = self.y - height / 2 + 0.9
         axis.text(self.x, below, self.shape, ha="center", va="bottom", fontsize=8.5, linespacing=1.25, color="#4a4e57")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.reproduce.drawing import RED, plain, pyplot
+from limelight.reproduce.drawing import RED, new_figure, plain, rectangle
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
@@ -20,7 +20,7 @@ WORDS = 20
 def compute(lab: Lab) -> Numbers:
     model = lab.paper_model("fig3")
     document = min(lab.documents, key=lambda one: (abs(one.T - WORDS), one.index))
-    words = document.text.split(" ")[:WORDS]
+    words = document.words[:WORDS]
     with torch.no_grad():
         attention = model.reference(model.encode([" ".join(words)])[0].to(model.W_e.device)).attention
     seen = attention.double().cpu().numpy()[:, : len(words) + 1]
@@ -64,14 +64,13 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     from matplotlib.colors import PowerNorm
 
     attention = folder.read_arrays("fig3")["attention"]
     K, words = len(attention), [plain(word) for word in numbers["words"]]
     columns = min(3, K)
     lines = math.ceil(K / columns)
-    figure = plt.figure(figsize=(4.9 * columns, 4.7 * lines + 2.6), layout="constrained")
+    figure = new_figure(4.9 * columns, 4.7 * lines + 2.6)
     grid = figure.add_gridspec(lines + 1, columns, height_ratios=[4.7] * lines + [2.2])
     ticks, names = range(len(words) + 2), ["[CLS]", *words, "padding"]
     axes = []
@@ -81,7 +80,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis = figure.add_subplot(grid[i // columns, i % columns])
         image = axis.imshow(matrix, cmap="Blues", norm=scale, aspect="auto")
         axis.add_patch(
-            plt.Rectangle((-0.5, -0.5), len(names), 1.0, fill=False, edgecolor=RED, linewidth=1.8, clip_on=False)
+            rectangle((-0.5, -0.5), len(names), 1.0, fill=False, edgecolor=RED, linewidth=1.8, clip_on=False)
         )
         axis.set_title(f"head {i + 1}")
         axis.set_xticks(ticks, names, rotation=90, fontsize=7.5)

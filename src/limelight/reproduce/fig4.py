@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import InputError
 from limelight.explaining import explain
-from limelight.reproduce.documents import Floats, Prepared
-from limelight.reproduce.drawing import BLUE, GREEN, INK, RED, plain, pyplot
+from limelight.reproduce.documents import Prepared
+from limelight.reproduce.drawing import BLUE, GREEN, INK, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.lime_batch import RUNS, SAMPLES
-from limelight.reproduce.passes import FORMULAS, exact_values, formulas_of
+from limelight.reproduce.passes import FORMULAS, RUNS, SETTINGS, formulas_of
 from limelight.view import Removal
 
 WORDS = 10
@@ -29,29 +29,29 @@ TITLES: dict[Removal, str] = {
 
 def compute(lab: Lab) -> Numbers:
     model, document = lab.paper_model("fig4"), lab.shown
-    found: dict[str, Floats] = {}
+    columns: dict[str, Floats] = {}
     for removal in TITLES:
         runs = [_lime(lab, document, removal, lab.seed + i) for i in range(RUNS)]
-        found |= {f"{removal} run {i + 1}": run for i, run in enumerate(runs)}
-    found |= dict(zip(FORMULAS, formulas_of(lab.tables, document).T, strict=True))
-    ((limit, shapley),) = exact_values(lab, [lab.tables.game(document)])
-    found |= {"exact": limit, "shapley": shapley}
-    lab.folder.write("fig4.csv", _as_csv(document, found))
-    logits = model.predict_logits([document.text])[0]
-    deleting, masking = (_runs({"columns": found}, removal).mean(axis=0) for removal in TITLES)
+        columns |= {f"{removal} run {i + 1}": run for i, run in enumerate(runs)}
+    (question,) = lab.questions([document])
+    columns |= formulas_of(lab, question)
+    columns |= {"exact": lab.weights(question, "lime-limit"), "shapley": lab.weights(question, "shapley")}
+    lab.folder.write("fig4.csv", _as_csv(document, columns))
+    logits = question.logits
+    deleting, masking = (_runs({"columns": columns}, removal).mean(axis=0) for removal in TITLES)
     return {
         "document": document.index,
         "authors_document": lab.shown_is_authors,
-        "begins": " ".join(document.text.split(" ")[:8]),
+        "begins": " ".join(document.words[:8]),
         "T": document.T,
         "d": document.d,
         "prediction": model.labels[int(logits.argmax())],
         "target": lab.target_name,
         "engine": {"delete": OFFICIAL if lab.official else "limelight", "mask": "limelight"},
-        "words": list(document.features),
-        "columns": {name: column.tolist() for name, column in found.items()},
+        "words": list(document.features.names),
+        "columns": {name: column.tolist() for name, column in columns.items()},
         "distance": {
-            removal: {name: float(np.linalg.norm(mean - found[name])) for name in (*FORMULAS, "exact")}
+            removal: {name: float(np.linalg.norm(mean - columns[name])) for name in (*FORMULAS, "exact")}
             for removal, mean in (("delete", deleting), ("mask", masking))
         },
     }
@@ -67,7 +67,7 @@ def _lime(lab: Lab, document: Prepared, removal: Removal, seed: int) -> Floats:
         target=lab.target_name,
         removal=removal,
         seed=seed,
-        n_samples=SAMPLES,
+        n_samples=SETTINGS.n_samples,
     ).weights
 
 
@@ -79,24 +79,30 @@ def _official(lab: Lab, document: Prepared, seed: int) -> Floats:
         raise InputError("--official needs the package lime: pip install lime") from error
     explainer = LimeTextExplainer(class_names=list(lab.model.labels), split_expression=r"\W+", random_state=seed)
     explained = explainer.explain_instance(
-        document.text, lab.model.predict_logits, labels=(lab.target,), num_features=document.d, num_samples=SAMPLES
+        document.text,
+        lab.model.predict_logits,
+        labels=(lab.target,),
+        num_features=document.d,
+        num_samples=SETTINGS.n_samples,
     )
     indexed = explained.domain_mapper.indexed_string
     weights = {indexed.word(j): weight for j, weight in explained.local_exp[lab.target]}
-    return np.array([weights[word] for word in document.features])
+    return np.array([weights[word] for word in document.features.names])
 
 
 def _runs(numbers: Numbers, removal: str) -> Floats:
     return np.array([numbers["columns"][f"{removal} run {i + 1}"] for i in range(RUNS)])
 
 
-def _as_csv(document: Prepared, found: dict[str, Floats]) -> bytes:
+def _as_csv(document: Prepared, columns: dict[str, Floats]) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
-    writer.writerow(["word", "occurrences", *found])
-    order = np.argsort(-np.abs(found["exact"]), kind="stable")
+    writer.writerow(["word", "occurrences", *columns])
+    order = np.argsort(-np.abs(columns["exact"]), kind="stable")
     for j in order:
-        writer.writerow([document.features[j], document.multiplicity[j], *(f"{c[j]:.9g}" for c in found.values())])
+        writer.writerow(
+            [document.features.names[j], document.multiplicity[j], *(f"{c[j]:.9g}" for c in columns.values())]
+        )
     return stream.getvalue().encode()
 
 
@@ -124,16 +130,16 @@ def rows(numbers: Numbers) -> list[Row]:
 def caption(numbers: Numbers) -> str:
     return (
         f"The ten words of largest LIME weight for “{numbers['target']}” of the review that begins "
-        f"“{numbers['begins']}…”. Boxes: {RUNS} runs of LIME with {SAMPLES:,} samples. Red crosses: Theorem 5.1 as "
-        "printed. Green pluses: with factor and level corrected. Black bars: LIME without sampling noise (exact; "
-        "masking). Where boxes sit on the bars and not on the crosses, the gap is the theorem's. All words are in "
-        "fig4.csv."
+        f"“{numbers['begins']}…”. Boxes: {RUNS} runs of LIME with {SETTINGS.n_samples:,} samples. Red crosses: Theorem "
+        "5.1 as printed. Green pluses: with factor and level corrected. Black bars: LIME without sampling noise "
+        "(exact; masking). Where boxes sit on the bars and not on the crosses, the gap is the theorem's. All words "
+        "are in fig4.csv."
     )
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
-    figure, axes = plt.subplots(1, 2, figsize=(11.5, 4.7), sharey=True, layout="constrained")
+    figure = new_figure(11.5, 4.7)
+    axes = figure.subplots(1, 2, sharey=True)
     columns = {name: np.array(column) for name, column in numbers["columns"].items()}
     order = np.argsort(-np.abs(_runs(numbers, "delete").mean(axis=0)), kind="stable")[:WORDS]
     y = np.arange(len(order))[::-1]

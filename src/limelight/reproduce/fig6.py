@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from limelight.arrays import Floats
 from limelight.evaluation.statistics import correlation, mean_and_spread
 from limelight.explaining import explain
-from limelight.reproduce.documents import Floats, Prepared
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
+from limelight.reproduce.documents import Prepared
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
+from limelight.view import Classifier
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
 RUNS = 5
@@ -63,7 +65,7 @@ def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _lime(model: Any, text: str, target: str, seed: int, samples: int) -> Floats:
+def _lime(model: Classifier, text: str, target: str, seed: int, samples: int) -> Floats:
     """Words are deleted, as by official LIME."""
     return explain(model, text, "lime", target=target, removal="delete", seed=seed, n_samples=samples).weights
 
@@ -74,26 +76,26 @@ def correlations(attention: Floats, lime: Floats) -> tuple[float, float]:
     return float(both[0, 1]), float(both[0, 2])
 
 
-def _many(lab: Lab, model: Any, target: str, effort: dict[str, int]) -> Arrays:
+def _many(lab: Lab, model: Classifier, target: str, effort: dict[str, int]) -> Arrays:
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        found = []
+        correlated = []
         for document in documents:
             attention = explain(model, document.text, "alpha-avg", target=target, layer=FIRST_LAYER)
             seeds = [lab.seed_of(document) % 2**31 + i for i in range(effort["runs"])]
             lime = np.mean([_lime(model, document.text, target, s, effort["samples_each"]) for s in seeds], axis=0)
-            found.append((*correlations(attention.weights, lime), float(attention.prediction.label == target)))
-        columns = np.array(found).reshape(-1, 3)
+            correlated.append((*correlations(attention.weights, lime), float(attention.prediction.label == target)))
+        columns = np.array(correlated).reshape(-1, 3)
         return {"signed": columns[:, 0], "absolute": columns[:, 1], "positive": columns[:, 2]}
 
     # Evenly over the run's documents: those of a file are often sorted by label.
     longer = [document for document in lab.documents if document.d > 2]
     picked = np.unique(np.linspace(0, len(longer) - 1, min(effort["documents"], len(longer))).astype(int))
-    found = lab.over_documents("deep model", compute, documents=[longer[i] for i in picked], chunk=_CHUNK)
-    known = np.isfinite(found["signed"])
-    return {name: column[known] for name, column in found.items()}
+    columns = lab.over_documents("deep model", compute, documents=[longer[i] for i in picked], chunk=_CHUNK)
+    known = np.isfinite(columns["signed"])
+    return {name: column[known] for name, column in columns.items()}
 
 
-def _accuracy(lab: Lab, model: Any, limit: int) -> dict[str, float]:
+def _accuracy(lab: Lab, model: Classifier, limit: int) -> dict[str, float]:
     """On the texts as they are, evenly over the run's."""
     picked = np.unique(np.linspace(0, len(lab.chosen) - 1, min(limit, len(lab.chosen))).astype(int))
     indices = [lab.chosen[i] for i in picked]
@@ -169,10 +171,10 @@ def label_sides(x: Floats, y: Floats) -> list[bool]:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     many = folder.read_arrays("fig6")
     attention, mean, std = (np.array(numbers[name]) for name in ("attention", "lime_mean", "lime_std"))
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.3), layout="constrained")
+    figure = new_figure(14, 4.3)
+    axes = figure.subplots(1, 3)
     style = {"color": BLUE, "ecolor": "#a9c3e2", "markersize": 4, "linewidth": 0, "elinewidth": 1.0}
     for axis, y, title in (
         (axes[0], mean, f"ρ = {_minus(numbers['signed'])}  (paper: −0.424)"),

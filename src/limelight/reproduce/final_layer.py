@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from limelight.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders
 from limelight.evaluation.statistics import correlation
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Floats, Prepared, game_of
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, plain, pyplot
-from limelight.reproduce.experiment import Experiment, Numbers, Row, share
+from limelight.reproduce.documents import Prepared
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
+from limelight.reproduce.experiment import Experiment, Numbers, Row, percent
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.lab import Lab
+from limelight.reproduce.lab import Asked, Lab
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
 
 NEAR_ZERO = 0.1
-"""W_ℓ v counts as near zero below this share of the document's largest."""
+"""W_ℓ v counts as near zero below this part of the document's largest."""
 REPLACED = 2000
 """Documents in which W_ℓ v is replaced: each needs exact values of its own."""
 EXAMPLES = 8
 _POINTS = 20_000
 
 
+@dataclass(frozen=True)
+class Words:
+    """The words of one document: attention, the W_ℓ v that it carries, and LIME's limit."""
+
+    alpha: Floats
+    value: Floats
+    limit: Floats
+
+    @property
+    def top(self) -> int:
+        """The most attended word."""
+        return int(self.alpha.argmax())
+
+    @property
+    def top_value(self) -> float:
+        """Its W_ℓ v, as a part of the document's largest."""
+        return float(self.value[self.top] / np.abs(self.value).max())
+
+
 def compute(lab: Lab) -> Numbers:
     lab.paper_model("final-layer")
     closed, exact = passes.closed_forms(lab), passes.exact(lab)
     columns = {"alpha": closed["alpha-avg"], "value": closed["value"], "limit": exact["lime_limit"]}
-    documents = list(zip(*(lab.split(column) for column in columns.values()), strict=True))
-    tops = [int(alpha.argmax()) for alpha, _, _ in documents]
-    value = np.array([v[j] / np.abs(v).max() for (_, v, _), j in zip(documents, tops, strict=True)])
-    limit = np.array([b[j] for (_, _, b), j in zip(documents, tops, strict=True)])
+    documents = [Words(*own) for own in zip(*(lab.split(column) for column in columns.values()), strict=True)]
+    value = np.array([words.top_value for words in documents])
+    limit = np.array([words.limit[words.top] for words in documents])
     _store(lab, columns)
     return {
         "documents": len(documents),
@@ -47,13 +67,13 @@ def compute(lab: Lab) -> Numbers:
         },
         "words_negative_limit": float((columns["limit"] < 0).mean()),
         "pairs_contradicting": _discordant(lab, columns["alpha"], columns["limit"]),
-        "examples": _examples(lab, documents, tops, value),
+        "examples": _examples(lab, documents),
         "replaced": _replaced(lab, documents),
     }
 
 
 def _discordant(lab: Lab, alpha: Floats, limit: Floats) -> float:
-    """Share of pairs of words where the one with more attention has the smaller weight, mean over documents."""
+    """The part of pairs of words where the one with more attention has the smaller weight, mean over documents."""
     both = torch.split(torch.from_numpy(np.stack([alpha, limit])).to(lab.device), lab.sizes.tolist(), dim=1)
     tau = torch.stack([kendall(orders(rows))[0, 1] for rows in both])
     return float((1.0 - tau.nanmean()) / 2.0)
@@ -67,55 +87,54 @@ def _store(lab: Lab, columns: dict[str, Floats]) -> None:
     lab.folder.write_arrays("final-layer", {name: c[picked].astype(np.float32) for name, c in columns.items()})
 
 
-def _examples(lab: Lab, documents: Sequence[Any], tops: list[int], value: Floats) -> list[Numbers]:
+def _examples(lab: Lab, documents: Sequence[Words]) -> list[Numbers]:
     """The documents whose most attended word has the most attention, among those where W_ℓ v is not positive."""
-    odd = [i for i in range(len(documents)) if value[i] < NEAR_ZERO]
-    odd.sort(key=lambda i: -documents[i][0][tops[i]])
+    odd = [(lab.documents[i], words) for i, words in enumerate(documents) if words.top_value < NEAR_ZERO]
+    odd.sort(key=lambda pair: -pair[1].alpha[pair[1].top])
     return [
         {
-            "document": lab.documents[i].index,
-            "word": lab.documents[i].features[tops[i]],
-            "attention": float(documents[i][0][tops[i]]),
-            "value": float(documents[i][1][tops[i]]),
-            "lime_limit": float(documents[i][2][tops[i]]),
+            "document": prepared.index,
+            "word": prepared.features.names[words.top],
+            "attention": float(words.alpha[words.top]),
+            "value": float(words.value[words.top]),
+            "lime_limit": float(words.limit[words.top]),
         }
-        for i in odd[:EXAMPLES]
+        for prepared, words in odd[:EXAMPLES]
     ]
 
 
-def _replaced(lab: Lab, documents: Sequence[Any]) -> Numbers:
+def _replaced(lab: Lab, documents: Sequence[Words]) -> Numbers:
     """Give every W_ℓ v the same sign, keep all else, and compare attention with LIME again."""
 
     def compute(members: Sequence[Prepared]) -> Arrays:
-        found = passes.exact_values(lab, [constant_sign_game(lab, document) for document in members])
-        return {"lime_limit": np.concatenate([limit for limit, _ in found])}
+        games = [constant_sign_game(question) for question in lab.questions(members)]
+        return {"lime_limit": np.concatenate([limit for limit, _ in passes.exact_values(lab, games, target=0)])}
 
     # Evenly over the run's documents: those of a file are often sorted by label.
     count = min(REPLACED, len(documents))
     picked = np.unique(np.linspace(0, len(documents) - 1, count).astype(int))
     weights = lab.over_documents("constant sign", compute, [lab.documents[i] for i in picked])["lime_limit"]
-    new = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
+    replaced = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
     chosen = [documents[i] for i in picked]
-    before, after, negative = [], [], []
-    for (alpha, _, limit), replaced in zip(chosen, new, strict=True):
-        before.append(correlation(np.stack([alpha, limit]))[0, 1])
-        after.append(correlation(np.stack([alpha, replaced]))[0, 1])
-        negative.append(replaced[int(alpha.argmax())] < 0)
+    pairs = list(zip(chosen, replaced, strict=True))
     return {
         "documents": count,
-        "correlation_before": float(np.nanmean(before)),
-        "correlation_absolute_before": float(
-            np.nanmean([correlation(np.stack([a, np.abs(b)]))[0, 1] for a, _, b in chosen])
-        ),
-        "correlation_after": float(np.nanmean(after)),
-        "top_word_negative_after": float(np.mean(negative)),
+        "correlation_before": _mean_correlation((words.alpha, words.limit) for words in chosen),
+        "correlation_absolute_before": _mean_correlation((words.alpha, np.abs(words.limit)) for words in chosen),
+        "correlation_after": _mean_correlation((words.alpha, limit) for words, limit in pairs),
+        "top_word_negative_after": float(np.mean([limit[words.top] < 0 for words, limit in pairs])),
     }
 
 
-def constant_sign_game(lab: Lab, document: Prepared) -> RatioGame:
-    """The same attention over |W_ℓ v|: a final layer that only ever speaks for the class."""
-    folded = lab.tables.fold(document)
-    return game_of(_Absolute(**vars(folded)), document)
+def _mean_correlation(pairs: Iterable[tuple[Floats, Floats]]) -> float:
+    """Of Pearson's correlations over documents, those left out that have none."""
+    return float(np.nanmean([correlation(np.stack(pair))[0, 1] for pair in pairs]))
+
+
+def constant_sign_game(question: Asked) -> RatioGame:
+    """The same attention over |W_ℓ v|, for the target alone: a final layer that only ever speaks for the class."""
+    folded = question.view.folded().of_class(question.target)
+    return _Absolute(**vars(folded)).masking(question.features.owned)
 
 
 class _Absolute(FoldedDocument):
@@ -136,19 +155,19 @@ def rows(numbers: Numbers) -> list[Row]:
         Row(
             "most attended word: W_ℓ v near zero / negative",
             "possible (K = 1 argument)",
-            f"{share(top['value_near_zero'])} / {share(top['value_negative'])} of documents",
+            f"{percent(top['value_near_zero'])} / {percent(top['value_negative'])} of documents",
             "the case is real",
         ),
         Row(
             "most attended word speaks against the class (LIME, exact)",
             "—",
-            f"{share(top['limit_negative'])} of documents",
+            f"{percent(top['limit_negative'])} of documents",
             "attention has no sign",
         ),
         Row(
             "pairs of words where more attention means less weight",
             "—",
-            share(numbers["pairs_contradicting"]),
+            percent(numbers["pairs_contradicting"]),
             "50 % would be no relation at all",
         ),
         Row(
@@ -179,9 +198,9 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     arrays = folder.read_arrays("final-layer")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.8), width_ratios=[3, 2], layout="constrained")
+    figure = new_figure(12.5, 4.8)
+    (left, right) = figure.subplots(1, 2, width_ratios=[3, 2])
     for against, colour, label in ((False, BLUE, "speaks for"), (True, RED, "speaks against")):
         chosen = (arrays["limit"] < 0) == against
         left.plot(
@@ -205,7 +224,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     y = np.arange(len(bars))[::-1]
     right.barh(y, [100 * height for _, height, _ in bars], color=[colour for *_, colour in bars], height=0.6)
     for position, (_, height, _) in zip(y, bars, strict=True):
-        right.text(100 * height + 1, position, share(height), va="center")
+        right.text(100 * height + 1, position, percent(height), va="center")
     right.set_yticks(y, [name for name, *_ in bars])
     right.set_xlim(0, max(65.0, 122 * max(height for _, height, _ in bars)))
     right.set_xlabel("% of documents (last bar: of pairs)")

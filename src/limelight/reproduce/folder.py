@@ -10,18 +10,18 @@ chunks/               finished pieces of long computations, so that an interrupt
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from limelight.arrays import Array
 from limelight.errors import InputError
+from limelight.files import replace_file
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Array]
 RUN = "run.json"
 
 
@@ -62,14 +62,14 @@ class RunFolder:
             raise InputError(f"{self.path / RUN} cannot be read ({error}): choose another --out") from error
 
     def claim(self, wanted: Fingerprint) -> None:
-        """Make the folder that run's own, or raise if it is another's."""
-        found = self.fingerprint()
-        if found is None:
+        """Write down that the folder holds this run; raise if it holds another."""
+        stored = self.fingerprint()
+        if stored is None:
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_json("run", asdict(wanted))
             return
         for name, value in asdict(wanted).items():
-            other = getattr(found, name)
+            other = getattr(stored, name)
             if value != other:
                 raise InputError(
                     f"--out {self.path} holds another run: its {name.replace('_', ' ')} is {other!r}, not {value!r}; "
@@ -80,9 +80,9 @@ class RunFolder:
         """The deep model of Figure 6 may come later, but it stays the same."""
         if not self.has("deep-model"):
             self.write_json("deep-model", {"digest": digest})
-        elif (found := self.read_json("deep-model")["digest"]) != digest:
+        elif (stored := self.read_json("deep-model")["digest"]) != digest:
             raise InputError(
-                f"--out {self.path} holds results of another deep model ({found}, not {digest}): choose another folder"
+                f"--out {self.path} holds results of another deep model ({stored}, not {digest}): choose another folder"
             )
 
     # ── results ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -91,8 +91,8 @@ class RunFolder:
         return (self.path / f"{name}.json").exists()
 
     def read_json(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
-        return found
+        content: dict[str, Any] = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
+        return content
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         self.write(f"{name}.json", (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
@@ -100,11 +100,11 @@ class RunFolder:
     def read_arrays(self, name: str) -> Arrays:
         return _load(self.path / f"{name}.npz")
 
-    def write_arrays(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write_arrays(self, name: str, arrays: Mapping[str, Array]) -> None:
         _save(self.path / f"{name}.npz", arrays)
 
     def write(self, name: str, content: bytes) -> None:
-        _replace(self.path / name, content)
+        replace_file(self.path / name, content)
 
     # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,7 +114,7 @@ class RunFolder:
     def read_chunk(self, name: str, first: int) -> Arrays | None:
         return _load(self._chunk(name, first)) if self.has_chunk(name, first) else None
 
-    def write_chunk(self, name: str, first: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write_chunk(self, name: str, first: int, arrays: Mapping[str, Array]) -> None:
         file = self._chunk(name, first)
         file.parent.mkdir(parents=True, exist_ok=True)
         _save(file, arrays)
@@ -128,14 +128,5 @@ def _load(file: Path) -> Arrays:
         return {name: stored[name] for name in stored.files}
 
 
-def _save(file: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    with part.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-    part.replace(file)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    part.replace(file)
+def _save(file: Path, arrays: Mapping[str, Array]) -> None:
+    replace_file(file, lambda stream: np.savez_compressed(stream, **arrays))  # type: ignore[arg-type]

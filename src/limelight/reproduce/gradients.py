@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from limelight.models.words.attention import AttentionClassifier
-from limelight.reproduce.documents import Prepared, Tables
-from limelight.reproduce.drawing import BLUE, INK, RED, plain, pyplot
+from limelight.models.words.attention_view import heads64, positions64, rows64
+from limelight.reproduce.documents import Prepared
+from limelight.reproduce.drawing import BLUE, INK, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
+from limelight.theory.gradient import theorem_4_1
 
 _DOCUMENTS_AT_ONCE = {"cpu": 4, "cuda": 64}
 """Each has K attention matrices of T_max x T_max numbers, and their gradients."""
@@ -36,13 +38,13 @@ class Autograd:
         self.W_p: Tensor = twin.W_p.detach()
 
     def _output(self, W_p: Tensor, ids: Tensor) -> Tensor:
-        found: Tensor = torch.func.functional_call(self._module, {"model.W_p": W_p}, (ids,))
-        return found
+        output: Tensor = torch.func.functional_call(self._module, {"model.W_p": W_p}, (ids,))
+        return output
 
     def __call__(self, ids: Tensor) -> Tensor:
         """Token numbers (n, T_max) to gradients (n, T_max, d_e)."""
-        found: Tensor = self._gradient(self.W_p, ids)
-        return found.detach()
+        gradient: Tensor = self._gradient(self.W_p, ids)
+        return gradient.detach()
 
 
 class _Reference(nn.Module):
@@ -55,27 +57,21 @@ class _Reference(nn.Module):
 
 
 class ClosedForm:
-    """Eq. 14 for a batch of documents, in float64: (1/K) Σ_i α_t [ W_vᵀW_ℓᵀ + W_ℓ(v_t - ṽ) W_kᵀq/√d_att ]."""
+    """Theorem 4.1 for a batch of documents, in float64."""
 
-    def __init__(self, tables: Tables, device: str) -> None:
-        self.r, self.u, self.W_e, self.W_p = (
-            torch.from_numpy(x).to(device) for x in (tables.r, tables.u, tables.W_e, tables.W_p)
-        )
+    def __init__(self, model: AttentionClassifier, target: int, device: str) -> None:
+        heads, all_words = heads64(model), np.arange(len(model.vocabulary))
+        arrays = (heads.r, heads.u[:, target], rows64(model, all_words), positions64(model))
+        self.r, self.u, self.W_e, self.W_p = (torch.from_numpy(array).to(device) for array in arrays)
 
     def __call__(self, ids: Tensor) -> Tensor:
         e = self.W_e[ids] + self.W_p
-        alpha, w = (e @ self.r.T).softmax(dim=1), e @ self.u.T  # both (n, T_max, K)
-        deviation = w - (alpha * w).sum(dim=1, keepdim=True)
-        return (alpha @ self.u + (alpha * deviation) @ self.r) / len(self.r)
+        return theorem_4_1((e @ self.r.T).softmax(dim=1), e @ self.u.T, self.u, self.r)
 
 
 def padded_ids(model: AttentionClassifier, documents: Sequence[Prepared], device: str) -> Tensor:
     """[CLS], the words, [UNK] up to T_max."""
-    ids = np.full((len(documents), model.config.T_max), model.vocabulary.unknown_id, dtype=np.int64)
-    ids[:, 0] = model.vocabulary.cls_id
-    for row, document in zip(ids, documents, strict=True):
-        row[1 : 1 + document.T] = document.ids
-    return torch.from_numpy(ids).to(device)
+    return torch.stack([model.encode_document(own.document) for own in documents]).to(device)
 
 
 # ── Figure 5 ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,18 +82,20 @@ def compute_figure(lab: Lab) -> Numbers:
     model, document = lab.paper_model("fig5"), lab.shown
     ids = padded_ids(model, [document], lab.device)
     by_autograd = Autograd(model, lab.target, lab.device)(ids)[0, 1 : 1 + document.T].cpu().numpy()
-    terms = model.gradient_terms(model.read(document.text), lab.target)
+    (question,) = lab.questions([document])
+    by_theorem = question.view.gradients(question.direction).gradients
+    terms = question.view.gradient_terms(question.direction)
     word = int(np.abs(by_autograd).sum(axis=1).argmax())
     return {
         "document": document.index,
-        "word": document.text.split(" ")[word],
+        "word": document.words[word],
         "position": word + 1,
         "target": lab.target_name,
         "autograd": by_autograd[word].tolist(),
-        "theorem": terms.averaged[word].tolist(),
+        "theorem": by_theorem[word].tolist(),
         "value_term": terms.value_term.mean(axis=0)[word].tolist(),
         "deviation_term": terms.deviation_term.mean(axis=0)[word].tolist(),
-        "largest_error": float(np.abs(by_autograd - terms.averaged).max()),
+        "largest_error": float(np.abs(by_autograd - by_theorem).max()),
         "largest_gradient": float(np.abs(by_autograd).max()),
     }
 
@@ -127,8 +125,8 @@ def caption_figure(numbers: Numbers) -> str:
 
 
 def draw_figure(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
-    figure, axes = plt.subplots(1, 2, figsize=(12, 3.9), width_ratios=[3, 1], layout="constrained")
+    figure = new_figure(12, 3.9)
+    axes = figure.subplots(1, 2, width_ratios=[3, 1])
     x = np.arange(1, len(numbers["theorem"]) + 1)
     wide, square = axes
     wide.axhline(0.0, color="#c4c7cd", linewidth=0.8)
@@ -163,15 +161,15 @@ FIGURE = Experiment(
 
 def compute_errors(lab: Lab) -> Numbers:
     model = lab.paper_model("gradient-error")
-    autograd, closed_form = Autograd(model, lab.target, lab.device), ClosedForm(lab.tables, lab.device)
+    autograd, closed_form = Autograd(model, lab.target, lab.device), ClosedForm(model, lab.target, lab.device)
     at_once = _DOCUMENTS_AT_ONCE[torch.device(lab.device).type]
 
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        found = []
+        pieces = []
         for start in range(0, len(documents), at_once):
             group = documents[start : start + at_once]
-            found.append(_errors(autograd, closed_form, padded_ids(model, group, lab.device), group))
-        return {key: np.concatenate([one[key] for one in found]) for key in found[0]}
+            pieces.append(_errors(autograd, closed_form, padded_ids(model, group, lab.device), group))
+        return {key: np.concatenate([one[key] for one in pieces]) for key in pieces[0]}
 
     errors = lab.over_documents("gradients", compute)
     lab.folder.write_arrays("gradient-error", errors)
@@ -228,9 +226,9 @@ def caption_errors(numbers: Numbers) -> str:
 
 
 def draw_errors(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     arrays = folder.read_arrays("gradient-error")
-    figure, axis = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    figure = new_figure(9, 3.6)
+    axis = figure.subplots()
     series = (
         ("largest", "difference, words", RED),
         ("gradient", "largest gradient of a word", BLUE),

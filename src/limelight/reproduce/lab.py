@@ -11,23 +11,27 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from limelight.arrays import Array, Floats, Integers
 from limelight.errors import CapabilityError, DataError
+from limelight.explainers.method import Question, find
 from limelight.models.words.attention import AttentionClassifier
+from limelight.models.words.attention_view import AttentionView, ReadTogether
 from limelight.progress import Progress
-from limelight.reproduce.documents import Prepared, Tables, prepare, prepare_one
+from limelight.reproduce.documents import Prepared, prepare, prepare_one
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.texts import AUTHORS_DOCUMENT, Texts, strip_punctuation
 from limelight.threads import one_thread
-from limelight.view import Attentive, Folded, Perturbable
+from limelight.view import Attentive, Classifier, FoldedView, Perturbable
 
 CHUNK = {"cpu": 25, "cuda": 250}
 """Documents of one piece: about ten seconds of work."""
 AUTHORS_LENGTH = 99
 """Tokens of the document of Figures 4 and 6."""
 
+Asked = Question[AttentionView]
+"""A question about one of the run's documents."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -38,8 +42,8 @@ class Lab:
 
     folder: RunFolder
     texts: Texts
-    model: Any
-    deep_model: Any | None
+    model: Classifier
+    deep_model: Classifier | None
     documents_asked: int
     seed: int
     device: str
@@ -57,9 +61,14 @@ class Lab:
             )
         return self.model
 
-    def deep(self, experiment: str) -> Any:
+    def deep(self, experiment: str) -> Classifier:
         model = self.deep_model
-        if not (isinstance(model, Perturbable) and isinstance(model, Attentive)) or isinstance(model, Folded):
+        view: object = model.view("a text") if model is not None else None
+        if (
+            model is None
+            or not (isinstance(view, Perturbable) and isinstance(view, Attentive))
+            or isinstance(view, FoldedView)
+        ):
             raise CapabilityError(
                 f"{experiment} needs a model of several layers that shows its attention and can be perturbed: "
                 f"--deep-model holds a {type(model).__name__}; train one with limelight train --preset deep"
@@ -76,10 +85,6 @@ class Lab:
     def target_name(self) -> str:
         return str(self.model.labels[self.target])
 
-    @cached_property
-    def tables(self) -> Tables:
-        return Tables(self.paper_model("this experiment"), self.target)
-
     # ── documents ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
@@ -93,25 +98,38 @@ class Lab:
 
     @cached_property
     def documents(self) -> list[Prepared]:
-        found = prepare(self.paper_model("this experiment"), self.texts.texts, self.chosen)
-        if not found:
+        documents = prepare(self.paper_model("this experiment"), self.texts.texts, self.chosen)
+        if not documents:
             raise DataError(f"{self.texts.name} has no text with a letter or digit in it: give other data")
-        return found
+        return documents
+
+    def questions(self, documents: Sequence[Prepared]) -> list[Asked]:
+        """What every experiment asks: the weights of distinct words for the logit of the target."""
+        views = ReadTogether(self.paper_model("this experiment"), [own.document for own in documents]).views
+        return [
+            Question(view, own.document, own.features, self.target, view.logits, seed=self.seed)
+            for view, own in zip(views, documents, strict=True)
+        ]
+
+    def weights(self, question: Asked, method: str, **options: Any) -> Floats:
+        """By the way that `limelight explain` takes."""
+        way = find(method).required_way(question.view, {"removal": question.removal, "output": question.output})
+        return way.run(question, **{**way.parameters, **options}).values
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """d of each document: how arrays over all features are cut into documents."""
         return np.array([document.d for document in self.documents])
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
+    def starts(self) -> Integers:
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
-    def sum_by_document(self, per_feature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total: npt.NDArray[np.float64] = np.add.reduceat(per_feature, self.starts, axis=0)
+    def sum_by_document(self, per_feature: Floats) -> Floats:
+        total: Floats = np.add.reduceat(per_feature, self.starts, axis=0)
         return total
 
-    def split(self, per_feature: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    def split(self, per_feature: Array) -> list[Array]:
         return np.split(per_feature, self.starts[1:])
 
     @cached_property

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.evaluation.statistics import mean_and_spread
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Floats
-from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, RED, pyplot
-from limelight.reproduce.experiment import Experiment, Numbers, Row, pm, share
+from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure
+from limelight.reproduce.experiment import Experiment, Numbers, Row, percent, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.reproduce.lime_batch import RUNS, SAMPLES
 
 PAPER = {"mean": 0.808, "std": 0.219}
 NAMES = {
@@ -43,8 +42,8 @@ def compute(lab: Lab) -> Numbers:
     return {
         "documents": len(lab.documents),
         "left_out": len(lab.chosen) - len(lab.documents),
-        "runs": RUNS,
-        "samples": SAMPLES,
+        "runs": passes.RUNS,
+        "samples": passes.SETTINGS.n_samples,
         "target": lab.target_name,
         "precision": "perturbed outputs in float32, regression in float64",
         "errors": {name: mean_and_spread(column) for name, column in errors.items()},
@@ -63,7 +62,7 @@ def rows(numbers: Numbers) -> list[Row]:
     errors, noise = numbers["errors"], numbers["noise_share"]
     first = errors["delete theorem"]
     near = abs(first["mean"] - PAPER["mean"]) < PAPER["std"]
-    found = [
+    table = [
         Row(
             "LIME (deletes words) to Theorem 5.1, norm 2",
             "0.808 ± 0.219",
@@ -83,11 +82,16 @@ def rows(numbers: Numbers) -> list[Row]:
         how = "masks" if removal == "mask" else "deletes"
         stats = errors[f"{removal} {name}"]
         ours = f"{pm(stats)}, median {stats['median']:.3f}" if stats["mean"] < 10 else f"median {stats['median']:.3g}"
-        found.append(
-            Row(f"LIME ({how} words) to {NAMES[name]}", "—", ours, f"LIME's noise: {share(noise[f'{removal} {name}'])}")
+        table.append(
+            Row(
+                f"LIME ({how} words) to {NAMES[name]}",
+                "—",
+                ours,
+                f"LIME's noise: {percent(noise[f'{removal} {name}'])}",
+            )
         )
-    found.append(Row("LIME's own noise, mean of 5 runs (mask)", "—", pm(errors["mask noise"]), _noise_verdict(numbers)))
-    return found
+    table.append(Row("LIME's own noise, mean of 5 runs (mask)", "—", pm(errors["mask noise"]), _noise_verdict(numbers)))
+    return table
 
 
 def _noise_verdict(numbers: Numbers) -> str:
@@ -95,7 +99,7 @@ def _noise_verdict(numbers: Numbers) -> str:
     return (
         "the exact value leaves nothing but noise"
         if left > 0.9
-        else f"explains {share(left)} of the exact value's error"
+        else f"explains {percent(left)} of the exact value's error"
     )
 
 
@@ -110,7 +114,6 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     arrays = folder.read_arrays("lime-error")
     series = {
         "noise": ("LIME's own noise", GREY),
@@ -119,7 +122,8 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         "theorem_corrected": ("Theorem 5.1, corrected", GREEN),
         "proposition_corrected": ("Proposition B.1, corrected", ORANGE),
     }
-    figure, axes = plt.subplots(2, 1, figsize=(9.5, 6.2), sharex=True, layout="constrained")
+    figure = new_figure(9.5, 6.2)
+    axes = figure.subplots(2, 1, sharex=True)
     everything = np.concatenate([arrays[f"{removal} {name}"] for removal in ("delete", "mask") for name in series])
     smallest, largest = np.quantile(everything, [0.002, 0.998])
     bins = np.geomspace(max(smallest, 1e-4), max(largest, 1.0), 80)

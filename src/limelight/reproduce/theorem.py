@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.evaluation.statistics import correlation, mean_and_spread, ranks
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Floats
-from limelight.reproduce.drawing import GREEN, INK, RED, pyplot
+from limelight.reproduce.drawing import GREEN, INK, RED, new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
@@ -53,12 +53,12 @@ def compute(lab: Lab) -> Numbers:
 
 
 def _rank_correlation(one: Floats, other: Floats) -> float:
-    found = float(correlation(ranks(np.stack([one, other])))[0, 1])
-    return 0.0 if np.isnan(found) else found
+    rho = float(correlation(ranks(np.stack([one, other])))[0, 1])
+    return 0.0 if np.isnan(rho) else rho
 
 
 def sentence(numbers: Numbers) -> str:
-    """The one sentence."""
+    """How far the theorem is off in the median document, and what that depends on."""
     printed, corrected = (numbers["rank_correlation"][name] for name in ("theorem", "theorem_corrected"))
     cause = max(corrected, key=lambda name: abs(corrected[name]))
     errors = numbers["relative_error"]
@@ -99,9 +99,9 @@ def caption(numbers: Numbers) -> str:
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    plt = pyplot()
     arrays = folder.read_arrays("theorem")
-    figure, axes = plt.subplots(1, len(CAUSES), figsize=(14, 3.9), sharey=True, layout="constrained")
+    figure = new_figure(14, 3.9)
+    axes = figure.subplots(1, len(CAUSES), sharey=True)
     for axis, (cause, label) in zip(axes, CAUSES.items(), strict=True):
         for name, colour, written in (
             ("theorem", RED, "Theorem 5.1"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from limelight.arrays import Floats
 
 Rgb = tuple[int, int, int]
-Floats = npt.NDArray[np.float64]
 
 LEVELS = 20
 """Steps from no colour to the deepest: one is 5 % of a method's largest weight, below what an eye tells apart."""

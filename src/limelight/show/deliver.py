@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from limelight.errors import InputError, NumericalError, ParameterError, UnknownNameError
-from limelight.explanation import Comparison, Explanation
+from limelight.explanation import SCHEMA, Comparison, Explanation
 from limelight.files import save
 from limelight.show.terminal import render
 from limelight.show.visible import visible
@@ -33,7 +33,7 @@ class Failed:
     error: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "error": self.error}
+        return {"schema": SCHEMA, "text": self.text, "error": self.error}
 
 
 Result = Comparison | Failed
@@ -86,10 +86,7 @@ def _tables(results: Iterable[Result], console: Console, numbers: bool) -> None:
 
 
 def _json(result: Result) -> bytes:
-    try:
-        written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise NumericalError(f"the result cannot be written as JSON: {error}; check the model's weights") from error
+    written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
     # A lone surrogate cannot be UTF-8; its escape, which this handler writes, is the JSON for it.
     return written.encode("utf-8", "backslashreplace") + b"\n"
 

@@ -13,8 +13,7 @@ from itertools import groupby
 from limelight.errors import InputError
 from limelight.explanation import Explanation
 from limelight.show.colour import LEVELS, levels
-from limelight.show.names import accuracy, has_sign, method_label
-from limelight.show.numbers import Digits, diagnosis, percent, short
+from limelight.show.numbers import Digits, diagnosis, percent, short, times
 from limelight.show.pieces import BREAK, pieces, read_until, without_tail
 from limelight.show.stylesheet import SCOPE, level_class, page_stylesheet, stylesheet
 from limelight.show.visible import visible
@@ -133,15 +132,16 @@ def _rows(explanations: Sequence[Explanation]) -> Iterator[str]:
     for side, meaning in (("p", f"for {target}"), ("n", "<u>against</u> (underlined)")):
         yield f"<span>{''.join(_swatch(side, step) for step in steps)} {meaning}</span>"
     yield "<span>the deeper, the larger the weight within its row; point at or tap a word for its figure</span>"
-    if not all(has_sign(explanation.method) for explanation in explanations):
+    if not all(explanation.signed for explanation in explanations):
         yield "<span>no sign: green says how much a word matters, not for which side</span>"
     yield "</p>"
     yield '<dl class="rows">'
     for explanation in explanations:
-        kind = accuracy(explanation.exact, explanation.parameters)
-        sign = "" if has_sign(explanation.method) else ", no sign"
+        # What is bounded is exact to more digits than are shown; the bound stands among the diagnostics.
+        kind = "exact" if explanation.exact else explanation.accuracy
+        sign = "" if explanation.signed else ", no sign"
         yield (
-            f'<div class="row"><dt><bdi>{_safe(method_label(explanation.method))}</bdi>'
+            f'<div class="row"><dt><bdi>{_safe(explanation.label)}</bdi>'
             f"<span>{kind}{sign}, {_seconds(explanation.seconds)}</span></dt>"
             f'<dd dir="auto">{_highlighted(explanation)}</dd></div>'
         )
@@ -180,7 +180,7 @@ def _numbers(explanations: Sequence[Explanation]) -> Iterator[str]:
     yield "<details><summary>Weights as numbers</summary>"
     yield '<div class="scroll" role="region" aria-label="Weights as numbers" tabindex="0"><table><thead><tr>'
     yield '<th scope="col">word</th>'
-    yield from (f'<th scope="col">{_safe(method_label(explanation.method))}</th>' for _, explanation in columns)
+    yield from (f'<th scope="col">{_safe(explanation.label)}</th>' for _, explanation in columns)
     yield "</tr></thead><tbody>"
     for j, feature in enumerate(explanations[0].features):
         cells = "".join(f"<td>{_number(digits.weight(explanation, j))}</td>" for digits, explanation in columns)
@@ -192,13 +192,15 @@ def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
     """What was asked of each method, and what it says of itself."""
     yield "<details><summary>How each was computed</summary>"
     yield '<div class="scroll"><table class="facts"><thead><tr>'
-    yield "".join(f'<th scope="col">{head}</th>' for head in ("method", "id", "seconds", "parameters", "diagnostics"))
+    heads = ("method", "id", "seconds", "model asked", "parameters", "diagnostics")
+    yield "".join(f'<th scope="col">{head}</th>' for head in heads)
     yield "</tr></thead><tbody>"
     for explanation in explanations:
         parameters = ", ".join(f"{name} = {short(value)}" for name, value in explanation.parameters.items())
-        cells = [explanation.method, f"{explanation.seconds:.3f}", parameters, diagnosis(explanation) or "none"]
+        asked = times(explanation.evaluations) if explanation.evaluations else ""
+        cells = [explanation.method, f"{explanation.seconds:.3f}", asked, parameters, diagnosis(explanation) or "none"]
         yield (
-            f'<tr><th scope="row">{_safe(method_label(explanation.method))}</th>'
+            f'<tr><th scope="row">{_safe(explanation.label)}</th>'
             f"{''.join(f'<td>{_safe(cell)}</td>' for cell in cells)}</tr>"
         )
     yield "</tbody></table></div></details>"

@@ -10,7 +10,9 @@ from rich.color import Color
 from rich.console import Console
 from rich.style import Style
 
+from limelight.explanation import Explanation
 from limelight.show.colour import DARK, LEVELS, LIGHT, Rgb, Theme, readable_ink
+from limelight.show.visible import visible
 
 # Steps of the 6x6x6 cube of 256-colour terminals; mixing with the paper would land on few of them, and unevenly. Its
 # darkest green is already strong, so that the weakest words have only their letters coloured.
@@ -89,6 +91,11 @@ class Ink:
         if not self.ascii_only:
             return text
         return text.translate(_ASCII)
+
+    def label(self, explanation: Explanation) -> str:
+        """What the method is called; its id where this console cannot encode that."""
+        label = explanation.label
+        return visible(explanation.method if self.ascii_only and not label.isascii() else label)
 
     def _rank(self, level: int) -> int:
         return sum(abs(level) >= share * LEVELS for share in _MARK_FROM)

@@ -15,7 +15,6 @@ from rich.text import Text
 from limelight.explanation import Explanation
 from limelight.show.colour import levels
 from limelight.show.ink import Ink
-from limelight.show.names import method_label
 from limelight.show.numbers import Digits
 from limelight.show.visible import visible
 
@@ -53,8 +52,7 @@ def number_tables(comparison: Sequence[Explanation], ink: Ink, width: int) -> It
 def _column(explanation: Explanation, ink: Ink) -> _Column:
     digits = Digits.of(explanation)
     cells = [ink.plain(digits.weight(explanation, j)) for j in range(len(explanation))]
-    label = method_label(explanation.method, ascii_only=ink.ascii_only)
-    return _Column(label, cells, [ink.word(level) for level in levels(explanation.weights)])
+    return _Column(ink.label(explanation), cells, [ink.word(level) for level in levels(explanation.weights)])
 
 
 def _fitting(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:

@@ -71,30 +71,34 @@ def short(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
+def times(evaluations: int) -> str:
+    """How often the model was asked."""
+    return "once" if evaluations == 1 else f"{evaluations:,} times"
+
+
+_SENTENCES = {
+    ("r2",): "weighted R² {r2:.3f}",
+    ("surrogate_prediction", "model_prediction"): (
+        "surrogate {surrogate_prediction:+.3f} where the model has {model_prediction:+.3f}"
+    ),
+    ("intercept",): "intercept {intercept:+.3f}",
+    ("error",): "error at most {error:.1g}",
+}
+"""How numbers that methods say of themselves are told, by their keys; all others by their own name."""
+
+
 def diagnosis(explanation: Explanation) -> str | None:
     """What a method says of its own fit, in one line; None where it says nothing."""
-    left: dict[str, Any] = dict(explanation.diagnostics)
-    parts = _fit(left)
+    diagnostics = explanation.diagnostics
+    told = [keys for keys in _SENTENCES if all(isinstance(diagnostics.get(key), int | float) for key in keys)]
+    parts = [_SENTENCES[keys].format_map(diagnostics) for keys in told]
+    silent = {key for keys in told for key in keys}
     samples = explanation.parameters.get("n_samples")
-    if isinstance(samples, int) and not explanation.exact:
-        parts.append(f"{samples:,} samples{_stability(left.pop('stable_top', None), samples)}")
-    # What a method adds that is not known here is shown by its own name rather than dropped.
-    parts += [f"{name.replace('_', ' ')} {short(value)}" for name, value in left.items()]
+    if explanation.accuracy == "sampled" and isinstance(samples, int):
+        parts.append(f"{samples:,} samples{_stability(diagnostics.get('stable_top'), samples)}")
+        silent.add("stable_top")
+    parts += [f"{name.replace('_', ' ')} {short(value)}" for name, value in diagnostics.items() if name not in silent]
     return " · ".join(parts) or None
-
-
-def _fit(left: dict[str, Any]) -> list[str]:
-    parts = []
-    if "r2" in left:
-        parts.append(f"weighted R² {left.pop('r2'):.3f}")
-    if _has(left, "surrogate_prediction", "model_prediction"):
-        surrogate, model = left.pop("surrogate_prediction"), left.pop("model_prediction")
-        parts.append(f"surrogate {surrogate:+.3f} where the model has {model:+.3f}")
-    if "intercept" in left:
-        parts.append(f"intercept {left.pop('intercept'):+.3f}")
-    if "error" in left:
-        parts.append(f"error at most {left.pop('error'):.1g}")
-    return parts
 
 
 def _stability(stable_top: Mapping[str, Any] | None, samples: int) -> str:
@@ -106,7 +110,3 @@ def _stability(stable_top: Mapping[str, Any] | None, samples: int) -> str:
         return f" (the {k} strongest words include a tie, which no number of samples settles)"
     runs = f"the same {k} strongest words in {stable_top['level']:.0%} of runs".replace("%", " %")
     return f" ({runs})" if needed <= samples else f" ({runs} would take {needed:,})"
-
-
-def _has(mapping: Mapping[str, Any], *names: str) -> bool:
-    return all(name in mapping for name in names)

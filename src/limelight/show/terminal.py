@@ -14,9 +14,8 @@ from limelight.errors import InputError
 from limelight.explanation import Explanation
 from limelight.show.colour import levels
 from limelight.show.ink import Ink
-from limelight.show.names import has_sign, method_label
 from limelight.show.number_table import number_tables
-from limelight.show.numbers import Digits, diagnosis, percent
+from limelight.show.numbers import Digits, diagnosis, percent, times
 from limelight.show.pieces import BREAK, CUT, SPACE, pieces, without_tail
 from limelight.show.visible import visible
 
@@ -123,7 +122,7 @@ def _rows(comparison: Sequence[Explanation], ink: Ink, width: int) -> Iterator[R
 
 
 def _name(explanation: Explanation, ink: Ink) -> Text:
-    return Text(method_label(explanation.method, ascii_only=ink.ascii_only), style="bold", overflow="ellipsis")
+    return Text(ink.label(explanation), style="bold", overflow="ellipsis")
 
 
 def _highlighted(explanation: Explanation, ink: Ink) -> Text:
@@ -172,7 +171,7 @@ def _strongest(explanation: Explanation, ink: Ink) -> Text:
 
 
 def _remarks(comparison: Sequence[Explanation], ink: Ink) -> Iterator[Text]:
-    unsigned = [_name(explanation, ink) for explanation in comparison if not has_sign(explanation.method)]
+    unsigned = [_name(explanation, ink) for explanation in comparison if not explanation.signed]
     if unsigned:
         yield Text.assemble(
             Text(", ").join(unsigned), (": without sign, how much a word matters for either side", "dim")
@@ -181,3 +180,10 @@ def _remarks(comparison: Sequence[Explanation], ink: Ink) -> Iterator[Text]:
         said = diagnosis(explanation)
         if said:
             yield Text.assemble(_name(explanation, ink), (": ", "bold"), (ink.plain(visible(said)), "dim"))
+    asked = [
+        Text.assemble(_name(explanation, ink), (f" {times(explanation.evaluations)}", "dim"))
+        for explanation in comparison
+        if explanation.evaluations
+    ]
+    if asked:
+        yield Text.assemble(("The model was asked: ", "dim"), Text(", ").join(asked))

@@ -7,47 +7,49 @@ table; a perturbed document is then a sum of its rows, one per word kept, plus t
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from torch import Tensor
 
-from limelight.document import Features, owners_of_words
+from limelight.arrays import Coalitions, Floats, Integers
 from limelight.theory.folding import FoldedDocument
-from limelight.theory.ratio_game import Coalitions
-from limelight.view import Game
+from limelight.theory.ratio_game import mean_of_quotients
 
-Floats = npt.NDArray[np.float64]
-
-_ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096
 """Perturbed documents summed in one call: bounds the index arrays to a few megabytes for any number of samples."""
 
 
-def deletion_game(folded: FoldedDocument, features: Features, dtype: torch.dtype) -> Game:
-    """Logits of the document with features deleted, from folded tables alone: no string is rebuilt.
+class DeletionTables:
+    """The table of one document on one device; sums are taken in `dtype`, quotients in float64."""
 
-    The sums are taken in `dtype`, the precision of the model's own forward.
-    """
-    n_words, K, C = folded.word_values.shape
-    pairs, tail = _pair_table(folded, dtype), _tail_table(folded)
-    owner = np.asarray(owners_of_words(features, n_words))
-    first_row = np.arange(n_words, dtype=np.int32) * n_words - 1  # of word i; its row for position p is p further on
+    def __init__(self, folded: FoldedDocument, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
+        self.words, self.heads, _ = folded.word_values.shape
+        self._pairs = _pair_table(folded, dtype, device)
+        self._tail = torch.from_numpy(_tail_table(folded)).to(device)
+        self._first_row = torch.arange(self.words, dtype=torch.int32, device=device) * self.words - 1
 
-    def logits(kept: Coalitions) -> Floats:
-        sums = np.concatenate([block(kept[i : i + _ROWS_AT_ONCE]) for i in range(0, max(len(kept), 1), _ROWS_AT_ONCE)])
-        denominator, numerator = sums[:, :K], sums[:, K:].reshape(len(sums), K, C)
-        return (numerator / denominator[:, :, None]).mean(axis=1)
+    def logits(self, words: Tensor) -> Tensor:
+        """Logits (n, C) of the document with the words (n, T) that are True, in one go."""
+        position = words.cumsum(dim=1, dtype=torch.int32)
+        length = position[:, -1].clone()
+        position += self._first_row  # of word i; its row for position p is p further on
+        return self._quotients(position[words], length)
 
-    def block(kept: Coalitions) -> Floats:
-        words = np.asarray(kept, dtype=bool)[:, owner]
-        position = words.cumsum(axis=1, dtype=np.int32)
-        length = position[:, -1].copy()
-        offsets = length.cumsum(dtype=np.int32) - length
-        position += first_row
-        total = torch.nn.functional.embedding_bag(
-            torch.from_numpy(position[words]), pairs, torch.from_numpy(offsets), mode="sum"
-        )
-        return total.double().numpy() + tail[length]
+    def logits_of_arrays(self, words: Coalitions) -> Floats:
+        """The same for an array, block by block; NumPy is the faster of the two at making indices on a CPU."""
+        first_row = self._first_row.numpy()
+        blocks = []
+        for start in range(0, max(len(words), 1), ROWS_AT_ONCE):
+            there = words[start : start + ROWS_AT_ONCE]
+            position = there.cumsum(axis=1, dtype=np.int32)
+            length = position[:, -1].copy()
+            position += first_row
+            blocks.append(self._quotients(torch.from_numpy(position[there]), torch.from_numpy(length)).numpy())
+        return np.concatenate(blocks)
 
-    return logits
+    def _quotients(self, rows: Tensor, length: Tensor) -> Tensor:
+        offsets = length.cumsum(0, dtype=torch.int32) - length
+        total = torch.nn.functional.embedding_bag(rows, self._pairs, offsets, mode="sum")
+        return mean_of_quotients(total.double() + self._tail[length.long()], self.heads)
 
 
 def _weights_and_products(scores: Floats, values: Floats) -> Floats:
@@ -56,7 +58,7 @@ def _weights_and_products(scores: Floats, values: Floats) -> Floats:
     return np.concatenate([g, (g[:, :, None] * values).reshape(len(g), -1)], axis=1)
 
 
-def _pair_table(folded: FoldedDocument, dtype: torch.dtype) -> torch.Tensor:
+def _pair_table(folded: FoldedDocument, dtype: torch.dtype, device: torch.device | str) -> Tensor:
     """Word i at position p = 1..words, flattened: row i · words + (p - 1).
 
     Both g and g·w of a pair are sums of products of what the word and what the position bring: no exp() per pair.
@@ -66,9 +68,9 @@ def _pair_table(folded: FoldedDocument, dtype: torch.dtype) -> torch.Tensor:
     words = _weights_and_products(folded.word_scores - top_word, folded.word_values)
     at = slice(1, 1 + n_words)
     positions = _weights_and_products(folded.position_scores[at] - top_position, folded.position_values[at])
-    word, position = (torch.from_numpy(x).to(dtype) for x in (words, positions))
+    word, position = (torch.from_numpy(x).to(device, dtype) for x in (words, positions))
     g_word, g_position = word[:, None, :K], position[None, :, :K]
-    pairs = torch.empty((n_words, n_words, K + K * C), dtype=dtype)
+    pairs = torch.empty((n_words, n_words, K + K * C), dtype=dtype, device=device)
     torch.mul(g_word, g_position, out=pairs[:, :, :K])
     products = pairs[:, :, K:].view(n_words, n_words, K, C)
     torch.mul(word[:, None, K:].view(n_words, 1, K, C), g_position[..., None], out=products)
@@ -92,3 +94,11 @@ def _tops(folded: FoldedDocument) -> tuple[Floats, Floats]:
     """Two constants per head that cancel in the quotient and keep exp() in range, whatever is deleted."""
     tokens = np.concatenate([folded.word_scores, folded.cls_score[None], folded.unknown_score[None]])
     return tokens.max(axis=0), folded.position_scores.max(axis=0)
+
+
+def present_words(kept: Coalitions, owners: Integers) -> Coalitions:
+    """Which words are there (n, T) when features (n, d) are kept; words of no feature always are."""
+    there = kept[:, owners]
+    if (owners < 0).any():
+        there[:, owners < 0] = True
+    return there

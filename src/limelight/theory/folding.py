@@ -14,6 +14,7 @@ positions, and neither keys nor T x T attention matrices are ever built.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -22,7 +23,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Floats = npt.NDArray[np.float64]
+from limelight.arrays import Floats, Integers
+from limelight.theory.ratio_game import RatioGame
+
 Array = TypeVar("Array", Tensor, npt.NDArray[Any])
 
 
@@ -90,6 +93,20 @@ class FoldedDocument:
         """W_l v_{h,t}: the value of [UNK] at every position, (T_max, K, C)."""
         return self.unknown_value + self.position_values
 
+    def of_class(self, target: int) -> FoldedDocument:
+        """The same document seen by one class alone: its number is 0 there."""
+        one = slice(target, target + 1)
+        return FoldedDocument(
+            self.word_scores, self.word_values[:, :, one], self.cls_score, self.cls_value[:, one],
+            self.unknown_score, self.unknown_value[:, one], self.position_scores, self.position_values[:, :, one],
+        )  # fmt: skip
+
+    def masking(self, owned: Sequence[Sequence[int]]) -> RatioGame:
+        """The game of masking features, of which number j owns the words `owned[j]`."""
+        return RatioGame.from_positions(
+            self.scores, self.values, self.removed_scores, self.removed_values, [[i + 1 for i in own] for own in owned]
+        )
+
     def _fill(self, cls: Floats, words: Floats, unknown: Floats) -> Floats:
         padding = len(self.position_scores) - 1 - len(words)
         return np.concatenate([cls[None], words, np.broadcast_to(unknown, (padding, *unknown.shape))])
@@ -99,3 +116,28 @@ def attention_of_scores(scores: Floats) -> Floats:
     """α of Eq. 8 for the query of [CLS], from scores (T, K). Returns (T, K); each column sums to 1."""
     g = np.exp(scores - scores.max(axis=0))
     return g / g.sum(axis=0)
+
+
+class FoldedVocabulary:
+    """Scores and values of the words of many documents, folded once: a document is then looked up in them.
+
+    `word_scores` and `word_values` belong to the token numbers `numbers`, in increasing order; [CLS] and [UNK] are
+    among them.
+    """
+
+    def __init__(
+        self, heads: FoldedHeads[npt.NDArray[Any]], numbers: Integers, embeddings: Floats, positions: Floats,
+        cls_id: int, unknown_id: int,
+    ) -> None:  # fmt: skip
+        self._numbers = numbers
+        self._scores, self._values = heads.score_and_value(embeddings)
+        self._positions = heads.score_and_value(positions)
+        self._cls, self._unknown = np.searchsorted(numbers, [cls_id, unknown_id])
+
+    def document(self, ids: Integers) -> FoldedDocument:
+        """The document of these token numbers, [CLS] and padding left out."""
+        rows, scores, values = np.searchsorted(self._numbers, ids), self._scores, self._values
+        return FoldedDocument(
+            scores[rows], values[rows], scores[self._cls], values[self._cls], scores[self._unknown],
+            values[self._unknown], *self._positions,
+        )  # fmt: skip

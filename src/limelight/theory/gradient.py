@@ -3,84 +3,65 @@
     ∇_{e_t} f = (1/K) Σ_i [ α_t W_vᵀ W_ℓᵀ  +  (α_t / √d_att) · W_ℓ (v_t - Σ_s α_s v_s) · W_kᵀ q ]
 
 The first is what the token's *value* would do if attention stood still; the second is what moving attention towards
-the token would do. The theorem holds the query fixed. For the [CLS] position itself the query is W_q e_[CLS] and moves
-as well: `query_term` is what has to be added there.
+the token would do. In folded form (`limelight.theory.folding`), u = W_vᵀ W_ℓᵀ, r = W_kᵀ q / √d_att and w_t = W_ℓ v_t:
+
+    ∇_{e_t} f = (1/K) Σ_i α_t [ u + (w_t - Σ_s α_s w_s) r ]
+
+The theorem holds the query fixed. For the [CLS] position itself the query is W_q e_[CLS] and moves as well:
+`query_term` is what has to be added there.
+
+Arrays are NumPy's or torch's, on any device; axes before those that are named stay as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from limelight.errors import ParameterError
-from limelight.theory.ratio_game import Floats
+from limelight.arrays import Floats
+
+AnyArray = TypeVar("AnyArray", bound=Any)
+
+
+def theorem_4_1(alpha: AnyArray, w: AnyArray, u: AnyArray, r: AnyArray) -> AnyArray:
+    """∇_{e_t} f (Eq. 13 and 14), (..., T, d_e), of all positions, padding included where `alpha` and `w` include it.
+
+    `alpha` and `w` are (..., T, K), attention and value of each position and head; `u` and `r` are (K, d_e).
+    """
+    gradient: AnyArray = (alpha @ u + (alpha * _deviation(alpha, w)) @ r) / len(r)
+    return gradient
 
 
 @dataclass(frozen=True)
 class GradientTerms:
     """The two terms of Eq. 14 for every head and position."""
 
-    value_term: Floats  # (K, T, d_e): α_t W_vᵀ W_ℓᵀ
-    deviation_term: Floats  # (K, T, d_e)
-
-    @property
-    def per_head(self) -> Floats:
-        """∇_{e_t} f_i, (K, T, d_e)."""
-        return self.value_term + self.deviation_term
-
-    @property
-    def averaged(self) -> Floats:
-        """∇_{e_t} f (Eq. 13), (T, d_e)."""
-        mean: Floats = self.per_head.mean(axis=0)
-        return mean
+    value_term: Floats  # (K, T, d_e): α_t u
+    deviation_term: Floats  # (K, T, d_e): α_t (w_t - Σ_s α_s w_s) r
 
 
-def theorem_4_1(
-    alpha: Floats,  # (K, T)
-    W_v: Floats,  # (K, d_out, d_e)
-    W_k: Floats,  # (K, d_att, d_e)
-    W_l: Floats,  # (K, C, d_out)
-    v: Floats,  # (K, T, d_out)
-    q: Floats,  # (K, d_att)
-    target: int,
-) -> GradientTerms:
-    """Eq. 14 for one class, all T positions, padding included where `alpha` and `v` include it."""
-    W_target = _row_of_class(W_l, target)
-    direction = np.einsum("koe,ko->ke", W_v, W_target)  # W_vᵀ W_ℓᵀ
-    towards = np.einsum("kae,ka->ke", W_k, q) / np.sqrt(W_k.shape[1])  # W_kᵀ q / √d_att
+def gradient_terms(alpha: Floats, w: Floats, u: Floats, r: Floats) -> GradientTerms:
+    """The parts whose sum, averaged over heads, `theorem_4_1` is."""
     return GradientTerms(
-        value_term=alpha[:, :, None] * direction[:, None, :],
-        deviation_term=(alpha * _deviation(alpha, v, W_target))[:, :, None] * towards[:, None, :],
+        value_term=alpha.T[:, :, None] * u[:, None, :],
+        deviation_term=(alpha * _deviation(alpha, w)).T[:, :, None] * r[:, None, :],
     )
 
 
-def query_term(
-    alpha: Floats,  # (K, T)
-    W_q: Floats,  # (K, d_att, d_e)
-    W_l: Floats,  # (K, C, d_out)
-    v: Floats,  # (K, T, d_out)
-    k: Floats,  # (K, T, d_att)
-    target: int,
-) -> Floats:
+def query_term(alpha: Floats, w: Floats, k: Floats, W_q: Floats) -> Floats:
     """(K, d_e): what Eq. 14 leaves out at t = [CLS], where e_t also sets the query.
 
-    (1/√d_att) Σ_s α_s W_ℓ (v_s - Σ_u α_u v_u) · W_qᵀ k_s
+    (1/√d_att) Σ_s α_s (w_s - Σ_u α_u w_u) · W_qᵀ k_s,  with keys `k` (K, T, d_att) and `W_q` (K, d_att, d_e).
     """
-    deviation = _deviation(alpha, v, _row_of_class(W_l, target))
-    term: Floats = np.einsum("kt,kta,kae->ke", alpha * deviation, k, W_q) / np.sqrt(W_q.shape[1])
+    moved = (alpha * _deviation(alpha, w)).T
+    term: Floats = np.einsum("kt,kta,kae->ke", moved, k, W_q) / np.sqrt(W_q.shape[1])
     return term
 
 
-def _row_of_class(W_l: Floats, target: int) -> Floats:
-    if not 0 <= target < W_l.shape[1]:
-        raise ParameterError(f"class {target} does not exist: W_l of shape {W_l.shape} has {W_l.shape[1]} classes")
-    row: Floats = W_l[:, target]
-    return row
-
-
-def _deviation(alpha: Floats, v: Floats, W_target: Floats) -> Floats:
-    """W_ℓ (v_t - Σ_s α_s v_s), (K, T)."""
-    seen: Floats = np.einsum("kto,ko->kt", v, W_target)
-    deviation: Floats = seen - (alpha * seen).sum(axis=1, keepdims=True)
+def _deviation(alpha: AnyArray, w: AnyArray) -> AnyArray:
+    """w_t - Σ_s α_s w_s, (..., T, K)."""
+    mean: Any = (alpha * w).sum(-2)
+    deviation: AnyArray = w - mean[..., None, :]
     return deviation

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.theory.ratio_game import Floats
 
 # Below this, (a - log(1 + a)) / a² loses digits faster than its series does.
 SERIES_BELOW = 1e-2

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import ParameterError
 from limelight.theory.lemmas import size_given_kept
 from limelight.theory.moments import DEFAULT_TOLERANCE, size_moments
-from limelight.theory.ratio_game import Floats, RatioGame
+from limelight.theory.ratio_game import RatioGame
 
 
 def theorem_5_1(

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory.quadrature import UNIT, ExponentialSum, exponential_sum
-from limelight.theory.ratio_game import Floats, RatioGame
+from limelight.theory.ratio_game import RatioGame
 
 # Two digits beyond the 1e-9 that the values promise; still reachable with ten thousand features.
 DEFAULT_TOLERANCE = 1e-11
@@ -38,6 +39,10 @@ class Moments:
     error: float
     largest_output: Floats  # (C,)
     nodes: int  # quadrature nodes, all heads together
+
+    @property
+    def n_features(self) -> int:
+        return self.F.shape[1] - 1
 
 
 def recursion_rounding(d: int) -> float:

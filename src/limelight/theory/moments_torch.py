@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from limelight.arrays import Floats
 from limelight.errors import ParameterError
 from limelight.theory.moments import (
     DEFAULT_TOLERANCE,
@@ -28,7 +29,7 @@ from limelight.theory.moments import (
     tolerance_of_rule,
 )
 from limelight.theory.quadrature import ExponentialSum, exponential_sum
-from limelight.theory.ratio_game import Floats, RatioGame
+from limelight.theory.ratio_game import RatioGame
 
 Tensor = torch.Tensor
 CPU_BYTES = 2**30

@@ -22,8 +22,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
-from limelight.theory.ratio_game import Floats
 
 UNIT = float(np.finfo(np.float64).eps)
 # The step costs nodes in proportion to log(1/tolerance); the two ends cost a node or two. So the step gets most of it.

@@ -11,19 +11,20 @@ With features j = 1..d and z_j = 1 where feature j is kept, every head is a quot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from limelight.arrays import Array, Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
 
 _ROWS_AT_ONCE = 1024
 """Coalitions turned into floating-point numbers at once: they stay in the cache, and memory is bounded."""
 
-Floats = npt.NDArray[np.float64]
-Coalitions = npt.NDArray[np.bool_]
+AnyArray = TypeVar("AnyArray", bound=Any)
+Other = TypeVar("Other", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -169,15 +170,43 @@ class RatioGame:
         d = self.n_features
         if kept.ndim != 2 or kept.shape[1] != d:
             raise ParameterError(f"coalitions have shape {kept.shape}: this game has {d} features, so (n, {d})")
-        K, C = self.n_heads, self.n_classes
-        present = np.concatenate([self.a.T, self.A.transpose(1, 0, 2).reshape(d, K * C)], axis=1)
-        absent = np.concatenate([self.b.T, self.B.transpose(1, 0, 2).reshape(d, K * C)], axis=1)
-        always = np.concatenate([self.c0, self.C0.reshape(K * C)])
-        result = np.empty((len(kept), C))
+        tables, result = self.tables(), np.empty((len(kept), self.n_classes))
         for start in range(0, len(kept), _ROWS_AT_ONCE):
             z = kept[start : start + _ROWS_AT_ONCE].astype(np.float64)
-            # z·a + (1-z)·b and not b + z·(a-b): where D spans many orders of magnitude, the difference cancels.
-            sums = z @ present + (1.0 - z) @ absent + always
-            quotients = sums[:, K:].reshape(-1, K, C) / sums[:, :K, None]
-            result[start : start + _ROWS_AT_ONCE] = quotients.mean(axis=1)
+            result[start : start + _ROWS_AT_ONCE] = mean_of_quotients(tables.sums(z), self.n_heads)
         return result
+
+    def tables(self) -> Tables[Array]:
+        """What each feature adds to D and N: as matrices, to be multiplied with coalitions."""
+        K, d, C = self.A.shape
+        return Tables(
+            present=np.concatenate([self.a.T, self.A.transpose(1, 0, 2).reshape(d, K * C)], axis=1),
+            absent=np.concatenate([self.b.T, self.B.transpose(1, 0, 2).reshape(d, K * C)], axis=1),
+            always=np.concatenate([self.c0, self.C0.reshape(K * C)]),
+        )
+
+
+@dataclass(frozen=True)
+class Tables(Generic[AnyArray]):
+    """Columns: D of each head, then N of each head and class. NumPy's arrays or torch's tensors, on any device."""
+
+    present: AnyArray  # (d, K + K·C): a and A
+    absent: AnyArray  # (d, K + K·C): b and B
+    always: AnyArray  # (K + K·C,): c0 and C0
+
+    def map(self, function: Callable[[AnyArray], Other]) -> Tables[Other]:
+        """The same on another device or in another precision."""
+        return Tables(function(self.present), function(self.absent), function(self.always))
+
+    def sums(self, z: AnyArray) -> AnyArray:
+        """D and N for coalitions z (n, d) of zeros and ones."""
+        # z·a + (1-z)·b and not b + z·(a-b): where D spans many orders of magnitude, the difference cancels.
+        return z @ self.present + (1.0 - z) @ self.absent + self.always
+
+
+def mean_of_quotients(sums: AnyArray, heads: int) -> AnyArray:
+    """(1/K) Σ_heads N_c / D from sums (n, K + K·C): (n, C)."""
+    classes = sums.shape[1] // heads - 1
+    quotients: Any = sums[:, heads:].reshape(-1, heads, classes) / sums[:, :heads, None]
+    mean: AnyArray = quotients.mean(1)
+    return mean

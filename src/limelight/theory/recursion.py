@@ -25,7 +25,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from limelight.theory.ratio_game import Floats
+from limelight.arrays import Floats
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from limelight.theory.ratio_game import Floats
+from limelight.arrays import Floats
 
 LIMIT = 1e12
 """Beyond this many samples two weights count as tied."""

@@ -6,13 +6,16 @@ those of a game f̃ with |f̃ - f| <= ε on every coalition, and each value is l
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from limelight.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
+from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import (
     DEFAULT_TOLERANCE,
     Moments,
@@ -22,7 +25,7 @@ from limelight.theory.moments import (
     size_moments,
 )
 from limelight.theory.quadrature import UNIT
-from limelight.theory.ratio_game import Floats, RatioGame
+from limelight.theory.ratio_game import RatioGame
 
 COMPILED_ABOVE = 64
 """Features: below, torch takes some 50 ms at most; loading compiled code takes half a second, compiling it several."""
@@ -58,9 +61,7 @@ class LimeDesign:
             raise ParameterError(f"LIME's kernel width is positive or infinite: got {kernel_width}")
         if not (math.isfinite(ridge) and ridge >= 0):
             raise ParameterError(f"LIME's ridge penalty is finite and at least 0: got {ridge}")
-        s = np.arange(d + 1)
-        distance = 1.0 - np.sqrt(1.0 - s / d)
-        kernel = np.exp(-(distance**2) / (2.0 * kernel_width**2)) if math.isfinite(kernel_width) else np.ones(d + 1)
+        kernel = kernel_by_size(d, kernel_width)
         if d == 1 and math.isinf(n_samples):
             # The only kept sample is the document itself. Its weight of 1 is all there is against the penalty, however
             # many samples there are, so this limit is taken without dividing by n: s = 1 then has weight infinity.
@@ -69,6 +70,11 @@ class LimeDesign:
         share = np.full(d + 1, (1.0 - own) / d)
         share[0] = own
         return cls(share * kernel, ridge * own)
+
+    @property
+    def finite_weights(self) -> Floats:
+        """The size weights without the infinite one of a document of one word."""
+        return np.where(np.isfinite(self.size_weights), self.size_weights, 0.0)
 
     def solve(self, F: Floats, G: Floats, epsilon: float) -> tuple[Floats, float, float]:
         """Coefficients, intercept and error from F_s (d + 1,) and Σ_s w_s G_{s,j} (d,), |f̃ - f| <= epsilon.
@@ -123,8 +129,7 @@ def lime_limit(
     `kernel_width=math.inf` makes all samples equal.
     """
     design = LimeDesign.of(game.n_features, n_samples, kernel_width, ridge)
-    weights = np.where(np.isfinite(design.size_weights), design.size_weights, 0.0)
-    return lime_limit_from(_moments(game, target, weights, tolerance), design)
+    return lime_limit_from(_moments(game, target, design.finite_weights, tolerance), design)
 
 
 def lime_limit_from(moments: Moments, design: LimeDesign, row: int = 0, target_row: int = 0) -> ExactValues:
@@ -184,16 +189,6 @@ def banzhaf(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) 
     return ExactValues(values, error, sum(len(rule) for rule in rules))
 
 
-def leave_one_out(game: RatioGame, target: int) -> ExactValues:
-    """f(all) - f(all but j): d + 1 evaluations and no quadrature. The intercept is f(all)."""
-    (chosen,) = checked_targets(game, target)
-    d = game.n_features
-    all_kept = game.evaluate(np.ones((1, d), dtype=bool))[0, chosen]
-    without = game.evaluate(~np.eye(d, dtype=bool))[:, chosen]
-    error = 2.0 * recursion_rounding(d) * float(game.largest_output()[chosen])
-    return ExactValues(all_kept - without, error, 0, float(all_kept))
-
-
 def lime_limit_and_shapley(
     games: Sequence[RatioGame],
     targets: Sequence[int],
@@ -203,22 +198,22 @@ def lime_limit_and_shapley(
     tolerance: float = DEFAULT_TOLERANCE,
     device: str = "cpu",
 ) -> list[tuple[ExactValues, ExactValues]]:
-    """Both values of many documents, from one pass over each.
-
-    "cpu" is the compiled recursion, document by document, which no wide batch beats there; any other device, such as
-    "cuda", takes the batched one in torch.
-    """
+    """Both values of many documents, from one pass over each."""
     designs = [LimeDesign.of(game.n_features, n_samples, kernel_width, ridge) for game in games]
     weights = [
-        np.stack(
-            [np.where(np.isfinite(design.size_weights), design.size_weights, 0.0), shapley_weights(game.n_features)]
-        )
+        np.stack([design.finite_weights, shapley_weights(game.n_features)])
         for design, game in zip(designs, games, strict=True)
     ]
-    if device == "cpu":
-        moments = [size_moments(game, c, w, tolerance) for game, c, w in zip(games, targets, weights, strict=True)]
-    else:
-        from limelight.theory.moments_torch import size_moments_of_many  # torch takes seconds to import
-
-        moments = size_moments_of_many(games, targets, weights, tolerance, device=device)
+    moments = moments_of_many(games, targets, weights, tolerance, device)
     return [(lime_limit_from(m, design, 0), shapley_from(m, 1)) for m, design in zip(moments, designs, strict=True)]
+
+
+def moments_of_many(
+    games: Sequence[RatioGame], targets: Sequence[int], weights: Sequence[Floats], tolerance: float, device: str
+) -> list[Moments]:
+    """The compiled recursion, document by document, on a CPU, where no wide batch beats it; else the one in torch."""
+    if device.split(":")[0] == "cpu" and importlib.util.find_spec("numba") is not None:
+        return [size_moments(game, c, w, tolerance) for game, c, w in zip(games, targets, weights, strict=True)]
+    from limelight.theory.moments_torch import size_moments_of_many  # torch takes seconds to import
+
+    return size_moments_of_many(games, targets, weights, tolerance, device=device)

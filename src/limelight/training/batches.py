@@ -4,44 +4,46 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from limelight.arrays import Array, Integers
 from limelight.document import word_forms
 from limelight.errors import DataError
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.progress import Progress
 from limelight.training.presets import Preset
 
-Integers = npt.NDArray[np.int64]
-Tokens = npt.NDArray[np.int32]
-
-_PROGRESS_EVERY = 5000
-"""Texts between two progress messages: a second or so."""
+_TOLD_AT_ONCE = 500
+"""Texts between two steps of the progress: a tenth of a second or so."""
 
 
 @dataclass(frozen=True)
 class TokenTexts:
-    """Texts as numbers: text i is tokens[starts[i]:starts[i + 1]], in the order of the words in `forms`."""
+    """Texts as numbers: text i is tokens[starts[i]:starts[i + 1]], and token t is the word forms[t]."""
 
     forms: Sequence[str]
-    tokens: Tokens
+    tokens: Array  # int32: half the memory of int64
     starts: Integers
 
     @classmethod
-    def read(cls, texts: Sequence[str], message: Callable[[str], None]) -> TokenTexts:
+    def read(cls, texts: Sequence[str], progress: Progress) -> TokenTexts:
         """Read every text once; words are numbered as they appear, before there is a vocabulary."""
         numbers: dict[str, int] = {}
         tokens, starts, wordless = array("i"), [0], []
-        for i, text in enumerate(texts):
-            if i and i % _PROGRESS_EVERY == 0:
-                message(f"read {i:,} of {len(texts):,} texts")
-            tokens.extend([numbers.setdefault(form, len(numbers)) for form in word_forms(text)])
-            if len(tokens) == starts[-1]:
-                wordless.append(i + 1)
-            starts.append(len(tokens))
+        try:
+            progress.begin("reading", len(texts))
+            for i, text in enumerate(texts, start=1):
+                tokens.extend([numbers.setdefault(form, len(numbers)) for form in word_forms(text)])
+                if len(tokens) == starts[-1]:
+                    wordless.append(i)
+                starts.append(len(tokens))
+                if i % _TOLD_AT_ONCE == 0:
+                    progress.advance(_TOLD_AT_ONCE)
+        finally:
+            progress.end()
         if wordless:
             rows = ", ".join(map(str, wordless[:5]))
             raise DataError(f"{len(wordless)} texts have no words (row {rows}): remove these rows")

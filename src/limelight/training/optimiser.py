@@ -27,13 +27,14 @@ class Optimiser:
         self.preset = preset
         self.total_steps = total_steps
         self.steps = 0
-        self.heads = [weight for weight in model.parameters() if weight is not model.W_e]
+        self.dense = [weight for weight in model.parameters() if weight is not model.W_e]
+        """All weights but the embedding table: every one of them has a gradient in every step."""
         rates = preset.learning_rate, preset.embedding_learning_rate or preset.learning_rate
         decays = preset.weight_decay, preset.embedding_weight_decay
         self._rates = rates
         self.adam = torch.optim.AdamW(
             [
-                {"params": self.heads, "lr": rates[0], "weight_decay": decays[0]},
+                {"params": self.dense, "lr": rates[0], "weight_decay": decays[0]},
                 {"params": [model.W_e], "lr": rates[1], "weight_decay": decays[0] if decays[1] is None else decays[1]},
             ],
             fused=True,
@@ -57,14 +58,14 @@ class Optimiser:
         self.model.W_e.grad[distinct] = rows.grad
         self._update()
         self.model.W_e.grad[distinct] = 0
-        for weight in self.heads:
+        for weight in self.dense:
             weight.grad = None
         return loss.item(), int((logits.detach().argmax(dim=1) == labels).sum())
 
     def _clip(self, rows: Tensor) -> None:
         if self.preset.clip_norm is not None:
             # Rows outside the batch have no gradient: this is the norm of the whole gradient.
-            nn.utils.clip_grad_norm_([rows, *self.heads], self.preset.clip_norm)
+            nn.utils.clip_grad_norm_([rows, *self.dense], self.preset.clip_norm)
 
     def _update(self) -> None:
         factor = rate_factor(self.preset, self.steps, self.total_steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from limelight.arrays import whole_number
 from limelight.errors import ParameterError, UnknownNameError
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.kinds import Config
@@ -46,10 +47,12 @@ class Preset:
     stored_dtype: StoredDtype = "float32"
 
     def __post_init__(self) -> None:
+        # Stored as Python's own int: settings are written as JSON.
         for name in ("epochs", "batch_size", "min_count", "crop_min"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        if self.max_vocabulary is not None:
+            size = whole_number("max_vocabulary", self.max_vocabulary, 3, " ([CLS] and [UNK] are two)")
+            object.__setattr__(self, "max_vocabulary", size)
         for name in ("warmup", "averaging", "label_smoothing", "word_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 0 and below 1: got {getattr(self, name)!r}")
@@ -63,8 +66,6 @@ class Preset:
             raise UnknownNameError("schedule", self.schedule, ("constant", "linear", "cosine"))
         if self.stored_dtype not in ("float32", "float16"):
             raise UnknownNameError("stored_dtype", self.stored_dtype, ("float32", "float16"))
-        if self.max_vocabulary is not None and self.max_vocabulary < 3:
-            raise ParameterError(f"max_vocabulary counts [CLS] and [UNK], so at least 3: got {self.max_vocabulary!r}")
 
 
 PRESETS = {

@@ -8,74 +8,30 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from limelight.arrays import Integers, whole_number
 from limelight.data import LabelledTexts, read_labelled
+from limelight.device import find_device
 from limelight.errors import DataError, NumericalError, ParameterError
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.kinds import build
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.progress import SILENT, Progress
+from limelight.show.numbers import percent
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
 from limelight.training.card import Recipe, model_card
 from limelight.training.optimiser import Optimiser
 from limelight.training.presets import Preset, find_preset
-from limelight.training.state import EpochRecord, RunFolder, Settings, TrainingState
+from limelight.training.state import EpochRecord, Settings, TrainingFolder, TrainingState, best_epoch
 
-Integers = npt.NDArray[np.int64]
 Source = str | os.PathLike[str] | LabelledTexts
 
 _EVALUATION_BATCH = 256
 """Texts in one forward when accuracy is measured."""
-
-
-class TrainingObserver(Protocol):
-    """Is told how training goes on. Epochs and steps are counted from 1."""
-
-    def start(self, epochs: int, steps_per_epoch: int, first_epoch: int) -> None: ...
-
-    def step(self, epoch: int, step: int, loss: float, accuracy: float) -> None:
-        """After each batch; loss and accuracy are means over the epoch so far."""
-
-    def epoch_end(
-        self,
-        epoch: int,
-        train_loss: float,
-        train_accuracy: float,
-        validation_accuracy: float,
-        seconds: float,
-        is_best: bool,
-    ) -> None: ...
-
-    def message(self, text: str) -> None: ...
-
-
-class SilentObserver:
-    """Says nothing."""
-
-    def start(self, epochs: int, steps_per_epoch: int, first_epoch: int) -> None:
-        pass
-
-    def step(self, epoch: int, step: int, loss: float, accuracy: float) -> None:
-        pass
-
-    def epoch_end(
-        self,
-        epoch: int,
-        train_loss: float,
-        train_accuracy: float,
-        validation_accuracy: float,
-        seconds: float,
-        is_best: bool,
-    ) -> None:
-        pass
-
-    def message(self, text: str) -> None:
-        pass
 
 
 @dataclass(frozen=True)
@@ -111,19 +67,19 @@ def train(
     epochs: int | None = None,
     device: str = "auto",
     resume: bool = True,
-    observer: TrainingObserver | None = None,
+    progress: Progress | None = None,
 ) -> TrainingReport:
     """Train on a data file and write the best model, by validation accuracy, to the folder `out`.
 
     The same data, settings, seed and device give the same weights, also when the run was interrupted and started again.
     `validation` is a number of rows or a share of them; `resume=False` starts over where an unfinished run stands.
+    `progress` is told of every step, and stops the run by raising an exception: called again, it goes on after the last
+    whole epoch.
     """
-    tell = observer or SilentObserver()
     chosen = find_preset(preset, epochs)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0: got {seed!r}")
+    seed = whole_number("seed", seed, 0)
     where = find_device(device)
-    folder = RunFolder(out)
+    folder = TrainingFolder(out)
     folder.check_free()
     texts = data if isinstance(data, LabelledTexts) else read_labelled(data, text_column, label_column, label_names)
     n_validation = _validation_size(len(texts), chosen.validation if validation is None else validation)
@@ -138,25 +94,11 @@ def train(
         "device": where.type,
     }
     stored = folder.restore(settings) if resume else None
-    run = _Run(texts, chosen, n_validation, seed, where, tell)
+    run = _Run(texts, chosen, n_validation, seed, where, SILENT if progress is None else progress)
     state = run.epochs(stored, folder, settings)
     return run.finish(
         state, folder, held_out, Recipe.of(data, test, text_column, label_column, label_names, validation)
     )
-
-
-def find_device(name: str) -> torch.device:
-    """The device of that name; "auto" is a CUDA device where there is one, else the CPU."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).split("\n")[0]
-        there = "'cpu' or 'cuda'" if torch.cuda.is_available() else "'cpu'"
-        raise ParameterError(f"no device {name!r} here ({reason}): use {there}, or 'auto'") from error
-    return device
 
 
 def fingerprint(texts: LabelledTexts) -> str:
@@ -178,10 +120,14 @@ def accuracy(model: WordClassifier, texts: LabelledTexts) -> float:
 
 
 def _validation_size(n: int, asked: int | float) -> int:
-    size = round(asked * n) if isinstance(asked, float) else asked
+    """Rows kept for validation, of n: a number of them, or a share."""
+    if isinstance(asked, float | np.floating):
+        size = round(float(asked) * n) if np.isfinite(asked) else 0
+    else:
+        size = whole_number("validation", asked, 1, ", or a share between 0 and 1")
     if not 1 <= size < n:
         raise ParameterError(
-            f"of {n} rows, {size} would be kept for validation: "
+            f"of {n} rows, {size} would be kept for validation (asked for: {asked}): "
             f"give a number from 1 to {n - 1}, or a share between 0 and 1"
         )
     return size
@@ -197,9 +143,9 @@ class _Run:
         n_validation: int,
         seed: int,
         device: torch.device,
-        tell: TrainingObserver,
+        progress: Progress,
     ) -> None:
-        self.preset, self.seed, self.device, self.tell = preset, seed, device, tell
+        self.preset, self.seed, self.device, self.progress = preset, seed, device, progress
         self.texts = texts
         self.train_rows, self.validation_rows = split_rows(len(texts), n_validation, seed)
         absent = set(range(len(texts.label_names))) - set(texts.labels[self.train_rows].tolist())
@@ -208,8 +154,8 @@ class _Run:
             raise DataError(
                 f"no text labelled {name!r} is left to train on: keep fewer rows for validation, or give more data"
             )
-        tell.message(f"reading {len(texts):,} texts")
-        tokens = TokenTexts.read(texts.texts, tell.message)
+        progress.say(f"reading {len(texts):,} texts")
+        tokens = TokenTexts.read(texts.texts, progress)
         counted = np.arange(len(texts)) if preset.whole_vocabulary else self.train_rows
         vocabulary = Vocabulary.from_counts(tokens.counts(counted), preset.max_vocabulary, preset.min_count)
         self.tokens = tokens.numbered(vocabulary)
@@ -218,39 +164,47 @@ class _Run:
         self.model.to(device)
         self.steps_per_epoch = -(-len(self.train_rows) // preset.batch_size)
         self.optimiser = Optimiser(self.model, preset, self.steps_per_epoch * preset.epochs)
-        tell.message(
+        progress.say(
             f"{len(self.train_rows):,} texts to train on, {n_validation:,} to validate on, {len(vocabulary):,} words, "
             f"labels {', '.join(texts.label_names)}"
         )
 
-    def epochs(self, stored: TrainingState | None, folder: RunFolder, settings: Settings) -> TrainingState:
+    def epochs(self, state: TrainingState | None, folder: TrainingFolder, settings: Settings) -> TrainingState:
         """All epochs that a stored state has not seen yet; the state is stored after each."""
-        history: tuple[EpochRecord, ...] = ()
-        state = stored
-        if stored is not None:
-            self.optimiser.restore(stored.tensors, stored.steps)
-            history = stored.history
-            self.tell.message(f"going on after epoch {len(history)} of {self.preset.epochs}")
-        self.tell.start(self.preset.epochs, self.steps_per_epoch, len(history) + 1)
-        for epoch in range(len(history) + 1, self.preset.epochs + 1):
-            began = time.perf_counter()
-            loss, right = self._epoch(epoch)
-            with self.optimiser.averaged():
-                validation = self._accuracy(self.validation_rows)
-                is_best = validation > max((record.validation_accuracy for record in history), default=-1.0)
-                record = EpochRecord(epoch, loss, right, validation, time.perf_counter() - began)
-                history = (*history, record)
-                if is_best:
-                    card = f"# Unfinished\n\nThe best model after epoch {epoch} of {self.preset.epochs}.\n"
-                    checkpoint.save(self.model, folder.best, card, self.preset.stored_dtype)
-            state = TrainingState(self.optimiser.steps, history, self.optimiser.state())
-            folder.store(state, settings)
-            self.tell.epoch_end(epoch, loss, right, validation, record.seconds, is_best)
+        done = 0
+        if state is not None:
+            self.optimiser.restore(state.tensors, state.steps)
+            done = len(state.history)
+            self.progress.say(f"going on after epoch {done} of {self.preset.epochs}")
+        try:
+            # One task over all epochs: what a person wants to know is when the training ends.
+            steps = self.steps_per_epoch
+            self.progress.begin("training", steps * self.preset.epochs, steps * done)
+            for epoch in range(done + 1, self.preset.epochs + 1):
+                state = self._epoch(epoch, () if state is None else state.history, folder)
+                folder.store(state, settings)
+                self._say_epoch(state)
+        finally:
+            self.progress.end()
         assert state is not None
         return state
 
-    def _epoch(self, epoch: int) -> tuple[float, float]:
-        """One pass over the training rows: mean loss and accuracy, as measured before each step."""
+    def _epoch(self, epoch: int, history: tuple[EpochRecord, ...], folder: TrainingFolder) -> TrainingState:
+        """One pass over the training rows, and what validation says of it; the model is stored if it is the best."""
+        began = time.perf_counter()
+        loss, right = self._pass(epoch)
+        with self.optimiser.averaged():
+            validation = self._accuracy(self.validation_rows)
+            record = EpochRecord(epoch, loss, right, validation, time.perf_counter() - began)
+            if best_epoch((*history, record)) is record:
+                if not history:
+                    folder.discard()
+                card = f"# Unfinished\n\nThe best model after epoch {epoch} of {self.preset.epochs}.\n"
+                checkpoint.save(self.model, folder.best, card, self.preset.stored_dtype)
+        return TrainingState(self.optimiser.steps, (*history, record), self.optimiser.state())
+
+    def _pass(self, epoch: int) -> tuple[float, float]:
+        """Every training row once: mean loss and accuracy, as measured before each step."""
         loss_sum, right, seen = 0.0, 0, 0
         batches = epoch_batches(self.tokens, self.train_rows, self.preset, self.seed, epoch)
         for step, (rows, ids) in enumerate(batches, start=1):
@@ -259,8 +213,17 @@ class _Run:
             if not np.isfinite(loss):
                 raise NumericalError(f"the loss became {loss} in epoch {epoch}, step {step}: lower the learning rate")
             loss_sum, right, seen = loss_sum + loss * len(rows), right + hits, seen + len(rows)
-            self.tell.step(epoch, step, loss_sum / seen, right / seen)
+            figures = f"loss {loss_sum / seen:.3f}  accuracy {percent(right / seen)}"
+            self.progress.advance(1, f"epoch {epoch}/{self.preset.epochs}  {figures}")
         return loss_sum / seen, right / seen
+
+    def _say_epoch(self, state: TrainingState) -> None:
+        last = state.history[-1]
+        self.progress.say(
+            f"epoch {last.epoch}/{self.preset.epochs}  loss {last.train_loss:.4f}  "
+            f"accuracy {percent(last.train_accuracy)}  validation {percent(last.validation_accuracy)}"
+            f"{'  best so far' if state.best is last else ''}  {last.seconds:.1f} s"
+        )
 
     @torch.no_grad()
     def _accuracy(self, rows: Integers) -> float:
@@ -272,13 +235,13 @@ class _Run:
         return right / len(rows)
 
     def finish(
-        self, state: TrainingState, folder: RunFolder, test: LabelledTexts | None, recipe: Recipe
+        self, state: TrainingState, folder: TrainingFolder, test: LabelledTexts | None, recipe: Recipe
     ) -> TrainingReport:
         """Measure the best model as it was stored, and put it in place with its card."""
         best = checkpoint.load(folder.best)
         self.model.load_state_dict(best.state_dict())
         if test is not None:
-            self.tell.message(f"testing on {len(test):,} texts")
+            self.progress.say(f"testing on {len(test):,} texts")
         report = TrainingReport(
             path=folder.out,
             preset=self.preset,

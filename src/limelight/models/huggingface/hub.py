@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from safetensors import SafetensorError
 from limelight.errors import CheckpointError, ParameterError, UnknownNameError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_one_at_a_time = threading.Lock()
+"""What is set while reading belongs to the process: the next reader must find it restored."""
 INSTALL = 'pip install "limelight[hf]"'
 
 
@@ -23,12 +26,12 @@ def read_pretrained(name: str, device: torch.device, dtype: str) -> tuple[Any, A
     transformers = _transformers()
     local = Path(name).is_dir()
     common = {"trust_remote_code": False, "local_files_only": local}
-    with _quiet(transformers), _explained(name, local):
+    with _one_at_a_time, _quiet(transformers), _random_state_kept(), _explained(name, local):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, use_fast=True, **common)
-        model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
+        model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
             name, use_safetensors=True, dtype=DTYPES[dtype], output_loading_info=True, **common
         )
-    missing = sorted(found["missing_keys"])
+    missing = sorted(loading["missing_keys"])
     if missing:
         raise CheckpointError(
             f"{name} has no classification head: {', '.join(missing[:3])} would be random numbers; give a checkpoint "
@@ -48,8 +51,10 @@ def _transformers() -> Any:
 @contextlib.contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
     """No bar and no advice while reading: what is wrong becomes an error, and the rest is nobody's concern."""
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
     log = transformers.utils.logging
-    level, bar = log.get_verbosity(), log.is_progress_bar_enabled()
+    level, bar, downloads_hidden = log.get_verbosity(), log.is_progress_bar_enabled(), are_progress_bars_disabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
     try:
@@ -58,6 +63,20 @@ def _quiet(transformers: Any) -> Iterator[None]:
         log.set_verbosity(level)
         if bar:
             log.enable_progress_bar()
+        # The bars of downloads, which transformers switches with its own.
+        if are_progress_bars_disabled() != downloads_hidden:
+            (disable_progress_bars if downloads_hidden else enable_progress_bars)()
+
+
+@contextlib.contextmanager
+def _random_state_kept() -> Iterator[None]:
+    """A model is built with random weights before it reads its own."""
+    random, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(random)
+        torch.set_default_dtype(dtype)
 
 
 @contextlib.contextmanager

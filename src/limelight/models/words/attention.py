@@ -6,25 +6,17 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from limelight.document import Document, Features
+from limelight.arrays import Floats
+from limelight.models.words.attention_view import AttentionView, views_of_many
 from limelight.models.words.classifier import WordClassifier, check_sizes
-from limelight.models.words.classifier import sinusoidal_positions as sinusoidal_positions  # known from here, too
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.theory.deletion import deletion_game
-from limelight.theory.folding import FoldedDocument, FoldedHeads, attention_of_scores, folded_logits
-from limelight.theory.gradient import GradientTerms, theorem_4_1
-from limelight.theory.ratio_game import Coalitions, RatioGame
+from limelight.theory.folding import FoldedHeads, folded_logits
 from limelight.threads import one_thread
-from limelight.view import Attentions, Game, Gradients, Removal
-
-Floats = npt.NDArray[np.float64]
 
 _FEW_TEXTS = 8
 """Up to here a prediction is too small for a second thread."""
@@ -119,96 +111,15 @@ class AttentionClassifier(WordClassifier):
         values = nn.functional.embedding(slots, word_values.flatten(1)).reshape(*slots.shape, *word_values.shape[1:])
         return folded_logits(scores + position_scores, values + position_values)
 
-    # ── the public contract ───────────────────────────────────────────────────────────────────────────────────────
+    def logits_of_ids(self, ids: Tensor) -> Floats:
+        with one_thread() if len(ids) <= _FEW_TEXTS else contextlib.nullcontext():
+            return super().logits_of_ids(ids)
 
-    @torch.no_grad()
-    def _logits(self, texts: Sequence[str]) -> Floats:
-        with one_thread() if len(texts) <= _FEW_TEXTS else contextlib.nullcontext():
-            return super()._logits(texts)
+    # ── what methods see ──────────────────────────────────────────────────────────────────────────────────────────
 
-    # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
+    def view(self, text: str) -> AttentionView:
+        return AttentionView(self, self.read(text))
 
-    def fold_document(self, document: Document) -> FoldedDocument:
-        """Scores and values in float64, from which every explanation of this model follows."""
-        with one_thread():
-            heads = self._heads64()
-            scores, values = heads.score_and_value(self._rows64(document))
-            position_scores, position_values = heads.score_and_value(self._W_p64())
-        return FoldedDocument(
-            scores[2:], values[2:], scores[0], values[0], scores[1], values[1], position_scores, position_values
-        )
-
-    def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
-        """Logits of the document with features removed: by [UNK] in place, or deleted so that the rest moves up."""
-        if removal == "mask":
-            game: Game = self.ratio_game(document, features).evaluate
-        else:
-            with one_thread():
-                game = deletion_game(self.fold_document(document), features, self.W_e.dtype)
-
-        def logits(kept: Coalitions) -> Floats:
-            with one_thread():
-                return game(kept)
-
-        return logits
-
-    def ratio_game(self, document: Document, features: Features) -> RatioGame:
-        """The game of masking features, from which exact values follow."""
-        folded = self.fold_document(document)
-        owners = [[i + 1 for i in group] for group in features.owned]
-        return RatioGame.from_positions(
-            folded.scores, folded.values, folded.removed_scores, folded.removed_values, owners
-        )
-
-    def attentions(self, document: Document) -> Attentions:
-        """α^{(i)}_t of Eq. 8 for the words of a document."""
-        alpha = attention_of_scores(self.fold_document(document).scores)
-        words = np.arange(len(document.words))
-        return Attentions(alpha[1 : 1 + len(words)].T.copy(), words)
-
-    def gradients(self, document: Document, direction: Floats) -> Gradients:
-        """Theorem 4.1 in folded form, for the words of a document:
-
-        ∇_{e_t} f = (1/K) Σ_heads α_t [ u + (w_t - Σ_s α_s w_s) r ],   u and w taken along `direction`.
-        """
-        folded, heads = self.fold_document(document), self._heads64()
-        alpha, w = attention_of_scores(folded.scores), folded.values @ direction  # both (T_max, K)
-        u = np.einsum("kcd,c->kd", heads.u, direction)
-        deviation = w - (alpha * w).sum(axis=0)
-        gradients = (alpha @ u + (alpha * deviation) @ heads.r) / self.config.K
-        words = np.arange(len(document.words))
-        embeddings = self._rows64(document)[2:] + self._W_p64()[1 : 1 + len(words)]
-        return Gradients(gradients[1 : 1 + len(words)], embeddings, words)
-
-    def gradient_terms(self, document: Document, target: int) -> GradientTerms:
-        """Theorem 4.1 from the parameters: both of its terms, for every head and each word of a document."""
-        W_q, W_k, W_v, W_l = self._weights64()
-        ids = self.encode_document(document).cpu()
-        e = _array64(self.W_e.detach()[ids]) + self._W_p64()
-        alpha = attention_of_scores(self.fold_document(document).scores).T  # (K, T_max)
-        terms = theorem_4_1(alpha, W_v, W_k, W_l, e @ W_v.transpose(0, 2, 1), W_q @ e[0], target)
-        words = slice(1, 1 + len(document.words))
-        return GradientTerms(terms.value_term[:, words], terms.deviation_term[:, words])
-
-    # Explanations are computed with NumPy: the arrays are small, and starting torch's threads would take longer.
-
-    def _rows64(self, document: Document) -> Floats:
-        """W_e of [CLS], [UNK] and each word of a document."""
-        vocabulary = self.vocabulary
-        ids = [vocabulary.cls_id, vocabulary.unknown_id, *vocabulary.ids([word.form for word in document.words])]
-        return _array64(self.W_e.detach()[ids])
-
-    def _W_p64(self) -> Floats:
-        """Positions as exact as float64 has them, whatever the precision of the weights: explanations do not round."""
-        return sinusoidal_positions(self.config.T_max, self.config.d_e).numpy()
-
-    def _weights64(self) -> tuple[Floats, Floats, Floats, Floats]:
-        return _array64(self.W_q), _array64(self.W_k), _array64(self.W_v), _array64(self.W_l)
-
-    def _heads64(self) -> FoldedHeads[npt.NDArray[Any]]:
-        e_cls = _array64(self.W_e.detach()[self.vocabulary.cls_id]) + self._W_p64()[0]
-        return FoldedHeads.fold(e_cls, *self._weights64())
-
-
-def _array64(weights: Tensor) -> Floats:
-    return weights.detach().cpu().numpy().astype(np.float64)
+    def views(self, texts: Sequence[str]) -> list[AttentionView]:
+        """Many texts, whose words are folded together: far cheaper than one after the other."""
+        return views_of_many(self, texts)

@@ -14,8 +14,6 @@ import contextlib
 import json
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from importlib import resources
@@ -28,7 +26,9 @@ from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
+from limelight.arrays import whole_number
 from limelight.errors import CheckpointError, LimelightError, ParameterError
+from limelight.files import replace_folder
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.kinds import CONFIGS, Config, Model, build
 from limelight.models.words.vocabulary import Vocabulary
@@ -52,15 +52,7 @@ def save(model: Model, folder: str | os.PathLike[str], card: str, dtype: str = "
     _refuse_other_files(target)
     contents = _contents(model, card, dtype)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
-            for name, content in contents.items():
-                (fresh / name).write_bytes(content)
-            fresh.chmod(0o755)
-            _put_in_place(fresh, target)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        replace_folder(target, contents)
     except OSError as error:
         raise CheckpointError(
             f"could not write the checkpoint {folder}: {error}; check the path and the free space"
@@ -110,20 +102,6 @@ def _refuse_other_files(target: Path) -> None:
             )
 
 
-def _put_in_place(fresh: Path, target: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
-        return
-    previous = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    target.rename(previous)
-    try:
-        fresh.rename(target)
-    except OSError:
-        previous.rename(target)
-        raise
-    shutil.rmtree(previous, ignore_errors=True)
-
-
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -158,8 +136,8 @@ def embedded_folder() -> Iterator[Path]:
 
 def _load(folder: Path) -> Model:
     if not folder.is_dir():
-        found = "is a file" if folder.exists() else "does not exist"
-        raise CheckpointError(f"no checkpoint at {folder}: it {found}; give the folder that `limelight train` wrote")
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise CheckpointError(f"no checkpoint at {folder}: it {problem}; give the folder that `limelight train` wrote")
     missing = [name for name in (CONFIG, VOCABULARY, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         there = sorted(entry.name for entry in folder.iterdir()) or ["nothing"]
@@ -210,20 +188,19 @@ def _read_config(path: Path) -> tuple[Config, tuple[str, ...], torch.dtype, int]
     labels = config.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise wrong("labels", labels, "a list of names is needed")
-    n_words = config.get("words")
-    if not isinstance(n_words, int):
-        raise wrong("words", n_words, "the number of words is needed")
-    return _sizes(path, CONFIGS[config["kind"]], config.get("sizes")), tuple(labels), DTYPES[config["dtype"]], n_words
-
-
-def _sizes(path: Path, kind: type[Config], sizes: Any) -> Config:
-    names = {field.name for field in fields(kind)}
-    if not isinstance(sizes, dict) or set(sizes) != names:
-        raise CheckpointError(f"{path}: sizes must give {', '.join(sorted(names))}: got {sizes!r}")
     try:
-        return kind(**sizes)
+        n_words = whole_number("words", config.get("words"), 2, " ([CLS] and [UNK] are two)")
+        sizes = _sizes(CONFIGS[config["kind"]], config.get("sizes"))
     except LimelightError as error:
         raise CheckpointError(f"{path}: {error}") from error
+    return sizes, tuple(labels), DTYPES[config["dtype"]], n_words
+
+
+def _sizes(kind: type[Config], sizes: Any) -> Config:
+    names = {field.name for field in fields(kind)}
+    if not isinstance(sizes, dict) or set(sizes) != names:
+        raise ParameterError(f"sizes must give {', '.join(sorted(names))}: got {sizes!r}")
+    return kind(**sizes)
 
 
 def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:

@@ -11,16 +11,14 @@ from functools import cache
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from limelight.arrays import Floats, Integers, whole_number
 from limelight.document import Document, word_forms
 from limelight.errors import InputError, ParameterError
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.view import probabilities
-
-Floats = npt.NDArray[np.float64]
+from limelight.view import View, probabilities
 
 
 class Sizes(Protocol):
@@ -36,9 +34,7 @@ class Sizes(Protocol):
 def check_sizes(sizes: Sizes, names: Sequence[str]) -> None:
     """Say which of the named sizes cannot be used."""
     for name in names:
-        value = getattr(sizes, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1: got {value!r}")
+        whole_number(name, getattr(sizes, name), 1)
     if sizes.T_max < 2:
         raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {sizes.T_max}")
     if sizes.d_e % 2:
@@ -97,6 +93,10 @@ class WordClassifier(nn.Module, ABC):
     def logits_of_rows(self, rows: Tensor, slots: Tensor) -> Tensor:
         """Logits (n, C) from the rows of W_e that occur, [CLS] first, and which of them stands where (n, T_max)."""
 
+    @abstractmethod
+    def view(self, text: str) -> View:
+        """This model looking at a text."""
+
     @property
     def documents_at_once(self) -> int:
         """Documents in one forward: large enough to amortise the calls, small enough to stay in the cache."""
@@ -110,13 +110,18 @@ class WordClassifier(nn.Module, ABC):
 
     def encode(self, texts: Sequence[str]) -> Tensor:
         """Token numbers (n, T_max): [CLS], the words, then [UNK] up to T_max (Eq. 4). An empty text is all [UNK]."""
-        return self._pad([self.vocabulary.ids(word_forms(text)) for text in texts])
+        return self.pad([self.vocabulary.ids(word_forms(text)) for text in texts])
+
+    def ids_of(self, document: Document) -> Integers:
+        """The token number of each word of a document that was read already."""
+        return np.array(self.vocabulary.ids([word.form for word in document.words]), dtype=np.int64)
 
     def encode_document(self, document: Document) -> Tensor:
-        """Token numbers (T_max,) of a document that was read already."""
-        return self._pad([self.vocabulary.ids([word.form for word in document.words])])[0]
+        """Token numbers (T_max,) of a document, [CLS] and padding included."""
+        return self.pad([self.ids_of(document)])[0]
 
-    def _pad(self, rows: list[list[int]]) -> Tensor:
+    def pad(self, rows: Sequence[Sequence[int] | Integers]) -> Tensor:
+        """Token numbers (n, T_max) of the words of n documents, [CLS] before and padding behind them."""
         ids = np.full((len(rows), self.T_max), self.vocabulary.unknown_id, dtype=np.int64)
         ids[:, 0] = self.vocabulary.cls_id
         for i, row in enumerate(rows):
@@ -138,7 +143,7 @@ class WordClassifier(nn.Module, ABC):
         if isinstance(texts, str):
             raise InputError("predict_logits takes a list of texts: got one string; write predict_logits([text])")
         size = self.documents_at_once
-        batches = [self._logits(texts[start : start + size]) for start in range(0, len(texts), size)]
+        batches = [self.logits_of_ids(self.encode(texts[i : i + size])) for i in range(0, len(texts), size)]
         return np.concatenate(batches) if batches else np.zeros((0, len(self.labels)))
 
     def predict_proba(self, texts: Sequence[str]) -> Floats:
@@ -146,5 +151,7 @@ class WordClassifier(nn.Module, ABC):
         return probabilities(self.predict_logits(texts))
 
     @torch.no_grad()
-    def _logits(self, texts: Sequence[str]) -> Floats:
-        return self(self.encode(texts)).double().cpu().numpy()
+    def logits_of_ids(self, ids: Tensor) -> Floats:
+        """Logits (n, classes) of token numbers (n, T_max), as an array."""
+        logits: Floats = self(ids).double().cpu().numpy()
+        return logits

@@ -15,25 +15,19 @@ the last word and is attended to.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from limelight.document import Document, Features, owners_of_words
 from limelight.errors import ParameterError, UnknownNameError
 from limelight.models.words.classifier import WordClassifier, check_sizes
+from limelight.models.words.transformer_view import TransformerView
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.theory.ratio_game import Coalitions
-from limelight.view import AttentionLayers, Attentions, Game, Gradients, Removal
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Mlp = Literal["none", "relu", "gelu"]
 
 _TOKENS_AT_ONCE = {"cpu": 2**14, "cuda": 2**18}
@@ -188,63 +182,20 @@ class TransformerClassifier(WordClassifier):
     def documents_at_once(self) -> int:
         return max(1, _TOKENS_AT_ONCE.get(self.W_e.device.type, _TOKENS_AT_ONCE["cpu"]) // self.config.T_max)
 
-    # ── what methods ask for ──────────────────────────────────────────────────────────────────────────────────────
+    # ── what methods see ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def perturb(self, document: Document, features: Features, removal: Removal) -> Game:
-        """Logits of the document with features removed: by [UNK] in place, or deleted so that the rest moves up."""
-        words = np.array(self.vocabulary.ids([word.form for word in document.words]), dtype=np.int64)
-        owner = np.asarray(owners_of_words(features, len(words)))
+    def view(self, text: str) -> TransformerView:
+        return TransformerView(self, self.read(text))
 
-        @torch.no_grad()
-        def logits(kept: Coalitions) -> Floats:
-            found = np.zeros((len(kept), len(self.labels)))
-            for rows in self._blocks(len(kept)):
-                ids = self._perturbed_ids(words, np.asarray(kept[rows], dtype=bool)[:, owner], removal)
-                found[rows] = self(torch.from_numpy(ids).to(self.W_e.device)).double().cpu().numpy()
-            return found
-
-        return logits
-
-    def _perturbed_ids(self, words: Integers, present: Coalitions, removal: Removal) -> Integers:
-        """Token numbers (n, T_max) of a document of which each row of `present` (n, words) leaves some words."""
-        unknown = self.vocabulary.unknown_id
-        ids = np.full((len(present), self.config.T_max), unknown, dtype=np.int64)
-        ids[:, 0] = self.vocabulary.cls_id
-        if removal == "mask":
-            ids[:, 1 : 1 + len(words)] = np.where(present, words, unknown)
-        else:
-            row, word = present.nonzero()
-            ids[row, present.cumsum(axis=1)[row, word]] = words[word]
-        return ids
-
-    def _blocks(self, n: int) -> Iterator[slice]:
-        size = self.documents_at_once
-        return (slice(start, start + size) for start in range(0, n, size))
+    def states(self, ids: Tensor) -> Tensor:
+        """What the first layer reads, e_t of Eq. 2, for token numbers (n, T_max)."""
+        return self._states(self.W_e, ids)
 
     @torch.no_grad()
-    def attention_layers(self, document: Document) -> Sequence[AttentionLayers]:
-        """α of every layer and head, between all positions."""
-        x = self._states(self.W_e, self.encode_document(document)[None])
-        found = []
+    def attention_of_layers(self, ids: Tensor) -> Tensor:
+        """α (layers, K, T, T) of one document of token numbers (T_max,), between all positions."""
+        x, attention = self.states(ids[None]), []
         for layer in self._stack:
-            found.append(layer.attention(x)[0].double().cpu().numpy())
+            attention.append(layer.attention(x)[0])
             x = layer(x)
-        words = np.arange(len(document.words))
-        return [AttentionLayers(np.stack(found), 0, words + 1, words, np.ones(len(words)))]
-
-    def attentions(self, document: Document) -> Attentions:
-        """α of the last layer from [CLS] to the words of a document."""
-        (layers,) = self.attention_layers(document)
-        return Attentions(layers.weights[-1, :, layers.reader, layers.positions].T, layers.words)
-
-    def gradients(self, document: Document, direction: Floats) -> Gradients:
-        """By autograd, with respect to the vectors e_t that the first layer reads, in the precision of the weights."""
-        with torch.enable_grad():
-            e = self._states(self.W_e, self.encode_document(document)[None]).detach().requires_grad_()
-            output = self.logits_of_states(e)[0] @ torch.from_numpy(direction).to(e)
-            (gradient,) = torch.autograd.grad(output, e)
-        words = np.arange(len(document.words))
-        at_words = slice(1, 1 + len(words))
-        return Gradients(
-            gradient[0, at_words].double().cpu().numpy(), e.detach()[0, at_words].double().cpu().numpy(), words
-        )
+        return torch.stack(attention)

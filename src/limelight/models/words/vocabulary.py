@@ -20,10 +20,8 @@ class Vocabulary:
         self.words: tuple[str, ...] = (CLS, UNKNOWN, *words)
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):
-            repeated = [word for word, count in Counter(self.words).items() if count > 1]
-            raise ValueError(
-                f"a vocabulary names each word once: {repeated[0]!r} stands in it {len(repeated)} times or more"
-            )
+            word, count = Counter(self.words).most_common(1)[0]
+            raise ValueError(f"a vocabulary names each word once: {word!r} stands in it {count} times")
 
     @classmethod
     def from_counts(cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1) -> Vocabulary:

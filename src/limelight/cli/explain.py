@@ -1,0 +1,158 @@
+"""`limelight explain`: a prediction, and how much each word speaks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from limelight.cli.application import USER_ERROR, complain, note
+from limelight.cli.reading import read_text
+from limelight.cli.settings import joined, read_settings
+
+if TYPE_CHECKING:
+    from limelight.explanation import Comparison
+    from limelight.view import Classifier
+
+EXAMPLES = """[bold]Examples[/bold]
+
+[cyan]limelight explain "A great film, but far too long."[/cyan]
+
+[cyan]limelight explain --file review.txt --method lime,gxi --numbers[/cyan]
+
+[cyan]limelight explain --file review.txt --method alpha-avg --set layer=0 --set head=1[/cyan]
+
+[cyan]cat review.txt | limelight explain --format json > review.json[/cyan]
+
+[cyan]limelight explain --file review.txt --out review.html[/cyan]
+
+[cyan]limelight explain --target negative -- "-1 for this one"[/cyan]   (a text that begins with a dash)
+"""
+
+
+def explain(
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT|-", help="The text, in quotes. '-' or nothing: standard input.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from this file (UTF-8).")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.")] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and exact values.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False)
+    ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"] | None,
+        typer.Option(help="For Hugging Face models: the precision to compute in.", show_default=False),
+    ] = None,
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long for the model.")] = False,
+    window: Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.")] = False,
+    target: Annotated[str | None, typer.Option(help="The label to explain. Default: the predicted one.")] = None,
+    features: Annotated[
+        Literal["words", "occurrences"], typer.Option(help="Weigh distinct words, or each occurrence by itself.")
+    ] = "words",
+    removal: Annotated[
+        Literal["mask", "delete", "attention"], typer.Option(help="How a word is taken out of the text.")
+    ] = "mask",
+    output: Annotated[Literal["logit", "probability"], typer.Option(help="The number to explain.")] = "logit",
+    samples: Annotated[int | None, typer.Option(help="Samples for the methods that draw them.")] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Relative tolerance of exact values. Default: 1e-11.", show_default=False)
+    ] = None,
+    kernel_width: Annotated[
+        float | None, typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False)
+    ] = None,
+    ridge: Annotated[float | None, typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False)] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.")] = 0,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", "-n", help="A table of weights instead of coloured words.")
+    ] = False,
+    format: Annotated[
+        Literal["table", "json", "html"] | None,
+        typer.Option(help="Default: by the ending of --out (.json, .html), else table.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file instead of the terminal.")] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Mark words with + and - instead of colours.")] = False,
+) -> None:
+    """Show a prediction and how much each word speaks for it, one row per method."""
+    own = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
+    options = joined(own, read_settings(settings or []))
+    content = read_text(text, file)
+    from limelight.show.deliver import deliver, explained_lines
+
+    loading = {"device": device, "dtype": dtype, "truncate": truncate or None, "window": window or None}
+    common = {"target": target, "features": features, "removal": removal, "output": output, "seed": seed}
+    explained = _explainer(model, loading, _methods(method, removal, output), {**common, **options})
+    failures: list[int] = []
+    results = explained_lines(content, explained, complain, failures) if lines else iter([explained(content)])
+    deliver(results, format or _format_of(out), out, numbers=numbers, no_color=no_color)
+    if failures:
+        raise typer.Exit(USER_ERROR)
+
+
+Chosen = Callable[["Classifier", str], list[str] | None]
+"""The methods for a model and a text; None stands for those that are shown by default."""
+
+
+def _explainer(
+    model: str | None, loading: dict[str, Any], chosen: Chosen, arguments: dict[str, Any]
+) -> Callable[[str], Comparison]:
+    """What explains one text after the other with the same model and arguments."""
+    from rich.console import Console
+
+    from limelight import compare, load
+    from limelight.show.progress import progress_for
+
+    classifier = load(model, **{name: value for name, value in loading.items() if value is not None})
+    progress = progress_for(Console(stderr=True))
+    return lambda text: compare(classifier, text, chosen(classifier, text), progress=progress, **arguments)
+
+
+def _methods(asked: str | None, removal: Literal["mask", "delete", "attention"], output: Any) -> Chosen:
+    """What --method says: nothing, ids, or all that apply; what does not is noted once."""
+    if asked is None:
+        return lambda model, text: None
+    if asked.strip() != "all":
+        # Twice the same method would be twice the same row.
+        ids = list(dict.fromkeys(name for part in asked.split(",") if (name := part.strip())))
+        return lambda model, text: ids
+    noted: set[str] = set()
+
+    def all_that_apply(model: Classifier, text: str) -> list[str]:
+        from limelight import methods
+        from limelight.explaining import applicable
+
+        usable = [method.id for method in applicable(model.view(text), removal, output)]
+        left_out = [method.id for method in methods() if method.id not in (*usable, *noted)]
+        if left_out:
+            noted.update(left_out)
+            note(f"left out, because they do not apply to this model with these options: {', '.join(left_out)}")
+        return usable
+
+    return all_that_apply
+
+
+def _format_of(out: Path | None) -> Literal["table", "json", "html"]:
+    ending = "" if out is None else out.suffix.lower()
+    return "json" if ending in (".json", ".jsonl") else "html" if ending in (".html", ".htm") else "table"

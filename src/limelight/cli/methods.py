@@ -1,0 +1,63 @@
+"""`limelight methods`: what there is, what each way to compute it needs, and what can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from limelight.cli.settings import typed_value
+
+if TYPE_CHECKING:
+    from limelight.explainers.method import Method, Way
+
+_ROOM_FOR_A_TABLE = 100
+
+
+def methods() -> None:
+    """List the methods: the ways to compute each, what a way needs of a model, and the options that it takes."""
+    from limelight.explainers.method import methods as declared
+
+    console = Console()
+    listed = _beside if console.width >= _ROOM_FOR_A_TABLE else _below
+    console.print(listed(declared()), highlight=False)
+    console.print(Text("\nAn option is given by --set, such as --set layer=0.", style="dim"), highlight=False)
+
+
+def _beside(methods: Sequence[Method]) -> Table:
+    """Ids and names in columns of their own."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in ("id", "name", "what it is, and the ways to compute it"):
+        table.add_column(head, no_wrap=head in ("id", "name"), overflow="fold")
+    for method in methods:
+        table.add_row(Text(method.id, style="cyan"), Text(method.label), Group(*_about(method)))
+    return table
+
+
+def _below(methods: Sequence[Method]) -> Group:
+    """The same for a narrow terminal."""
+    lines: list[RenderableType] = []
+    for method in methods:
+        lines.append(Text.assemble((method.id, "cyan"), f"  {method.label}"))
+        lines.append(Padding(Group(*_about(method)), (0, 0, 0, 2)))
+    return Group(*lines)
+
+
+def _about(method: Method) -> list[RenderableType]:
+    ways = [line for way in method.ways for line in _way(way, named=len(method.ways) > 1)]
+    return [Text(method.summary), *(Padding(line, (0, 0, 0, 2)) for line in ways)]
+
+
+def _way(way: Way, named: bool) -> Iterator[RenderableType]:
+    """What a way needs, whether it draws samples, what it is for; then its options as they are typed."""
+    name = f"{way.name.replace('_', ' ')}: " if named else ""
+    only = "".join(f" --{argument} {value}" for argument, value in way.only.items())
+    facts = [f"needs {way.need}", "sampled" if way.sampled else "not sampled", *([f"only for{only}"] if only else [])]
+    yield Text(f"{name}{', '.join(facts)}", style="dim")
+    if way.options:
+        options = (f"{option}={typed_value(value)}" for option, value in way.parameters.items())
+        yield Padding(Text("  ".join(options), style="green"), (0, 0, 0, 2))

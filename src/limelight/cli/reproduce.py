@@ -1,0 +1,50 @@
+"""`limelight reproduce`: the paper's figures and numbers, computed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight.cli.application import stopped
+
+
+def reproduce(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="all, fig1 to fig6, lime-error, theorem, gradient-error, correlations or final-layer.",
+        ),
+    ] = "all",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run; an unfinished one goes on.")] = Path(
+        "reproduction"
+    ),
+    data: Annotated[
+        str | None,
+        typer.Option(help="The aclImdb folder, a CSV, JSONL or Parquet file, or 'imdb'. Default: a small sample."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A folder from 'limelight train --preset paper'. Default: the embedded model.")
+    ] = None,
+    deep_model: Annotated[
+        str | None, typer.Option(help="A folder from 'limelight train --preset deep', for fig6.")
+    ] = None,
+    documents: Annotated[int | None, typer.Option(help="How many. Default: all on a GPU, 200 on a CPU.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Seed of the documents and of LIME. Default: 0.")] = None,
+    official: Annotated[bool, typer.Option("--official", help="Draw fig4 with the official lime package.")] = False,
+) -> None:
+    """Compute the paper's figures and numbers again: figures, JSON and one report in --out."""
+    from rich.console import Console
+
+    from limelight.progress import Lines
+    from limelight.reproduce.command import Options, run
+    from limelight.show.progress import progress_for
+
+    asked = Options(experiment, out, data, model, deep_model, documents, device, seed, official)
+    try:
+        report = run(asked, progress_for(Console(stderr=True), otherwise=Lines()))
+    except KeyboardInterrupt as error:
+        raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
+    typer.echo(out if report is None else report)

@@ -1,0 +1,79 @@
+"""`--set NAME=VALUE`: any option of a method, as it is typed and as the library takes it.
+
+A value is a whole number, a number (also inf), true, false, none, or else a name; quotes make a name of anything.
+
+>>> read_settings(["layer=0", "kernel_width=inf", "head=none", "baseline=pad"])
+{'layer': 0, 'kernel_width': inf, 'head': None, 'baseline': 'pad'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from limelight.errors import ParameterError
+
+_CONSTANTS = {"true": True, "false": False, "none": None}
+_OF_THE_CALL = {
+    "features": "--features",
+    "method": "--method",
+    "methods": "--method",
+    "model": "--model",
+    "output": "--output",
+    "removal": "--removal",
+    "seed": "--seed",
+    "target": "--target",
+    "text": "the argument TEXT",
+}
+"""What is asked of every method, and where it is said instead."""
+_SHORT = {
+    "n_samples": "--samples",
+    "precision": "--precision",
+    "kernel_width": "--kernel-width",
+    "ridge": "--ridge",
+}
+"""Options of methods that have a place of their own on the command line."""
+
+
+def read_settings(given: Sequence[str]) -> dict[str, Any]:
+    """From what followed each --set; whether a method has such an option is the method's to say."""
+    settings: dict[str, Any] = {}
+    for setting in given:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not (equals and value and name.isidentifier()):
+            raise ParameterError(f"--set must look like NAME=VALUE, such as --set layer=0: got {setting!r}")
+        if name in _OF_THE_CALL:
+            raise ParameterError(f"--set {setting}: {name!r} is no option of a method; use {_OF_THE_CALL[name]}")
+        if name == "progress":
+            raise ParameterError(f"--set {setting}: {name!r} is no option of a method")
+        if name in settings:
+            raise ParameterError(f"--set {setting}: {name!r} was set before; give it once")
+        settings[name] = read_value(value)
+    return settings
+
+
+def joined(short: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options from both places; one that was given in both is an error."""
+    given = {name: value for name, value in short.items() if value is not None}
+    for name in given.keys() & settings.keys():
+        raise ParameterError(f"{name!r} was given twice: by {_SHORT[name]} and by --set; give it once")
+    return {**given, **settings}
+
+
+def read_value(typed: str) -> Any:
+    """A value as it was typed, as Python has it."""
+    if len(typed) >= 2 and typed[0] == typed[-1] and typed[0] in "'\"":
+        return typed[1:-1]
+    if typed.lower() in _CONSTANTS:
+        return _CONSTANTS[typed.lower()]
+    for kind in (int, float):
+        try:
+            return kind(typed)
+        except ValueError:
+            pass
+    return typed
+
+
+def typed_value(value: Any) -> str:
+    """The inverse of `read_value`: how a value is typed."""
+    return str(value).lower() if value is None or isinstance(value, bool) else f"{value}"

@@ -1,0 +1,139 @@
+"""LIME of many documents of a single attention layer, where the model lives: drawn, answered and fitted by torch.
+
+Several runs of a document are one block of samples. Removals share the coalitions, and so the regression's matrix.
+Perturbed outputs are sums in float32 (masking: two thin products; deleting: rows of a table over words and positions);
+the regression is in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.arrays import Floats
+from limelight.errors import NumericalError
+from limelight.explainers.method import Question
+from limelight.explainers.sampling import sample_coalitions_on
+from limelight.explainers.surrogate import (
+    Equations,
+    Surrogate,
+    inverses_of_tensors,
+    normal_equations,
+    surrogate_of,
+)
+from limelight.theory.deletion import DeletionTables
+from limelight.theory.lime_kernel import kernel_by_size
+from limelight.theory.ratio_game import mean_of_quotients
+from limelight.view import FoldedView, Removal
+
+_SOLVED_AT_ONCE = 64
+"""Documents whose regressions are solved in one call."""
+
+
+@dataclass(frozen=True)
+class LimeSettings:
+    """What decides LIME's weights beside the document and the seed."""
+
+    n_samples: int = 5000
+    kernel_width: float = 0.25
+    ridge: float = 1.0
+    original_first: bool = True
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One document's coalitions (runs, n, d), their outputs (runs, n, removals) and weights (runs, n), on a device."""
+
+    kept: Tensor
+    outputs: Tensor
+    weights: Tensor
+    of_document: Tensor  # (removals,) with every feature kept
+
+
+def lime_on_device(
+    questions: Sequence[Question[FoldedView]],
+    seeds: Sequence[int],
+    removals: Sequence[Removal],
+    settings: LimeSettings,
+) -> Iterator[tuple[Surrogate, Floats]]:
+    """For each document the fits of all removals, with errors, and what the model says of the document itself.
+
+    The result of a document depends on its own seed alone.
+    """
+    device = torch.device(questions[0].view.device)
+    for start in range(0, len(questions), _SOLVED_AT_ONCE):
+        group = range(start, min(start + _SOLVED_AT_ONCE, len(questions)))
+        samples = [draw_and_ask(questions[i], seeds[i], removals, settings, 1, device) for i in group]
+        equations = [_equations(one, settings.ridge) for one in samples]
+        inverses = inverses_of_tensors([one.H for one in equations], settings.ridge)
+        for own, equation, inverse in zip(samples, equations, inverses, strict=True):
+            fit = surrogate_of(equation, inverse, own.kept, own.outputs, own.weights)
+            arrays = (x[0].cpu().numpy() for x in (fit.coefficients, fit.stderr, fit.intercept, fit.r2))
+            yield Surrogate(*arrays), own.of_document.cpu().numpy()
+
+
+def coefficients_of_runs(
+    questions: Sequence[Question[FoldedView]],
+    seeds: Sequence[int],
+    removals: Sequence[Removal],
+    settings: LimeSettings,
+    runs: int,
+) -> list[Floats]:
+    """For each document the coefficients of several runs under each removal, without errors: (removals, runs, d)."""
+    device = torch.device(questions[0].view.device)
+    coefficients: list[Floats] = []
+    for start in range(0, len(questions), _SOLVED_AT_ONCE):
+        group = range(start, min(start + _SOLVED_AT_ONCE, len(questions)))
+        equations = [
+            _equations(draw_and_ask(questions[i], seeds[i], removals, settings, runs, device), settings.ridge)
+            for i in group
+        ]
+        inverses = inverses_of_tensors([one.H for one in equations], settings.ridge)
+        coefficients += [
+            np.ascontiguousarray((inverse @ own.moment).cpu().numpy().transpose(2, 0, 1))
+            for own, inverse in zip(equations, inverses, strict=True)
+        ]
+    return coefficients
+
+
+def draw_and_ask(
+    question: Question[FoldedView],
+    seed: int,
+    removals: Sequence[Removal],
+    settings: LimeSettings,
+    runs: int,
+    device: torch.device,
+) -> Samples:
+    """The coalitions of all runs of a document, and the target's logit under each removal."""
+    d, n = len(question.features), settings.n_samples
+    kept = sample_coalitions_on(device, d, n, runs, seed, settings.original_first)
+    everything = torch.ones((1, d), dtype=torch.bool, device=device)
+    asked = torch.cat([kept, everything])
+    outputs = torch.stack([_outputs(question, asked, removal) for removal in removals], dim=1)
+    outputs, of_document = outputs[:-1], outputs[-1]
+    if not outputs.isfinite().all():
+        raise NumericalError("the model gave outputs that are not finite: check its weights")
+    kernel = torch.from_numpy(kernel_by_size(d, settings.kernel_width)).to(device)
+    weights = kernel[d - kept.sum(dim=1)]
+    question.progress.advance(runs * n)
+    return Samples(kept.view(runs, n, d), outputs.view(runs, n, len(removals)), weights.view(runs, n), of_document)
+
+
+def _equations(samples: Samples, ridge: float) -> Equations:
+    return normal_equations(samples.kept.double(), samples.outputs, samples.weights, ridge)
+
+
+def _outputs(question: Question[FoldedView], kept: Tensor, removal: Removal) -> Tensor:
+    """The target's logit for each coalition (n, d): (n,) in float64."""
+    folded = question.view.folded().of_class(question.target)
+    if removal == "mask":
+        game = folded.masking(question.features.owned)
+        tables = game.tables().map(lambda table: torch.from_numpy(table).to(kept.device, torch.float32))
+        return mean_of_quotients(tables.sums(kept.float()), game.n_heads)[:, 0].double()
+    owners = torch.from_numpy(question.features.owners).to(kept.device)
+    there = kept[:, owners] | (owners < 0)
+    return DeletionTables(folded, torch.float32, kept.device).logits(there)[:, 0]

@@ -1,0 +1,168 @@
+"""LIME's surrogate (Eq. 16): a weighted ridge regression of outputs on kept features, its intercept not penalised.
+
+With x = z - mean(z), the weighted mean, and H = Σ w x xᵀ + ridge·I, the coefficients are H⁻¹ Σ w x (y - mean(y)).
+
+Arrays are NumPy's, or torch's tensors on any device. Several outputs of the same coalitions (m columns of y) share
+all of the matrix; axes before those that are named stay as they are, such as one for several runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats
+from limelight.errors import NumericalError
+from limelight.explainers.sampling import blocks
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The normal equations H β = moment; `total` is Σ w."""
+
+    H: Any  # (..., d, d)
+    moment: Any  # (..., d, m)
+    mean_z: Any  # (..., d)
+    mean_y: Any  # (..., m)
+    total: Any  # (...)
+
+
+def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations:
+    """From coalitions (..., n, d), outputs (..., n, m) and weights (..., n), in float64."""
+    d = kept.shape[-1]
+    total = weights.sum(-1)
+    mean_y = (weights[..., None] * y).sum(-2) / total[..., None]
+    root, away = weights**0.5, y - mean_y[..., None, :]
+    gram: Any = 0.0
+    moment: Any = 0.0
+    sum_z: Any = 0.0
+    for rows in _pieces(kept):
+        scale = root[..., rows, None]
+        z = kept[..., rows, :] * scale
+        gram = gram + z.mT @ z
+        moment = moment + z.mT @ (away[..., rows, :] * scale)
+        sum_z = sum_z + (z.mT @ scale)[..., 0]
+    mean_z = sum_z / total[..., None]
+    H = gram - sum_z[..., :, None] * mean_z[..., None, :]
+    if isinstance(H, np.ndarray):
+        H[..., np.arange(d), np.arange(d)] += ridge
+    else:
+        H.diagonal(dim1=-2, dim2=-1).add_(ridge)
+    return Equations(H, moment, mean_z, mean_y, total)
+
+
+def inverse_of_array(H: Floats, ridge: float) -> Floats:
+    """Without ridge a feature that is always kept or always removed leaves H singular: it then gets weight 0."""
+    inverse = np.linalg.pinv(H, hermitian=True) if ridge == 0 else np.linalg.inv(H)
+    return np.asarray(inverse, dtype=np.float64)
+
+
+def inverses_of_tensors(matrices: Sequence[Tensor], ridge: float) -> list[Tensor]:
+    """The same for the matrices (..., d, d) of many documents in one call: a GPU takes as long for one as for sixty.
+
+    A shorter document is padded by the identity.
+    """
+    import torch
+
+    widest, like = max(H.shape[-1] for H in matrices), matrices[0]
+    padded = torch.eye(widest, dtype=like.dtype, device=like.device).repeat(len(matrices), *like.shape[:-2], 1, 1)
+    for i, H in enumerate(matrices):
+        padded[i, ..., : H.shape[-1], : H.shape[-1]] = H
+    inverse = (
+        torch.linalg.pinv(padded, hermitian=True)
+        if ridge == 0
+        else torch.cholesky_inverse(torch.linalg.cholesky(padded))
+    )
+    return [inverse[i, ..., : H.shape[-1], : H.shape[-1]] for i, H in enumerate(matrices)]
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Weighted linear fits of m outputs: the standard errors are those of repeated sampling."""
+
+    coefficients: Any  # (..., d, m)
+    stderr: Any  # (..., d, m)
+    intercept: Any  # (..., m)
+    r2: Any  # (..., m)
+
+    @property
+    def prediction(self) -> Any:
+        """What the surrogate says of the document itself, (..., m)."""
+        return self.intercept + self.coefficients.sum(-2)
+
+
+def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) -> Surrogate:
+    """The fit of outputs (n, m) on coalitions (n, d)."""
+    if not np.isfinite(y).all():
+        raise NumericalError(
+            f"the model gave {int((~np.isfinite(y)).sum())} outputs that are not finite: check its weights"
+        )
+    equations = normal_equations(kept, y, weights, ridge)
+    return surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights)
+
+
+def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights: Any) -> Surrogate:
+    """The solution and its heteroscedasticity-robust standard errors.
+
+    The error of the coefficients is H⁻¹ Σ w x ε: its variance is estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where
+    h = w (1/Σw + xᵀH⁻¹x) is a sample's leverage: what leaving out one sample after the other gives (the jackknife,
+    "HC3"). Nothing is assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that
+    depend on z. Errors are summed in float32: seven digits are plenty, at half the cost.
+    """
+    xp = _namespace(kept)
+    mean_y, mean_z, total = equations.mean_y, equations.mean_z, equations.total
+    coefficients = inverse @ equations.moment
+    intercept = mean_y - (mean_z[..., None, :] @ coefficients)[..., 0, :]
+    H_inverse, mean = _single(inverse), _single(mean_z)
+    at_mean = mean[..., None, :] @ H_inverse
+    variance: Any = 0.0
+    unexplained: Any = 0.0
+    for rows in _pieces(kept):
+        z, w = kept[..., rows, :], weights[..., rows]
+        residuals = y[..., rows, :] - intercept[..., None, :] - _double(z) @ coefficients
+        unexplained = unexplained + (w[..., None] * residuals**2).sum(-2)
+        z = _single(z)
+        influence = z @ H_inverse - at_mean
+        leverage = w * (
+            1.0 / total[..., None]
+            + xp.einsum("...j,...j->...", influence, z)
+            - (influence @ mean[..., :, None])[..., 0]
+        )
+        # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
+        scale = (w / (1.0 - leverage).clip(1e-6))[..., None] * residuals
+        influence *= influence
+        variance = variance + influence.mT @ _single(scale * scale)
+    spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
+    constant = spread <= 0
+    r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
+    return Surrogate(coefficients, _double(variance) ** 0.5, intercept, r2)
+
+
+# ── what NumPy and torch call by different names ──────────────────────────────────────────────────────────────────────
+
+
+def _namespace(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return np
+    import torch
+
+    return torch
+
+
+def _pieces(kept: Any) -> list[slice]:
+    """NumPy's arrays in blocks that stay in the cache, a tensor whole."""
+    return blocks(kept.shape[-2]) if isinstance(kept, np.ndarray) else [slice(None)]
+
+
+def _single(array: Any) -> Any:
+    return array.astype(np.float32) if isinstance(array, np.ndarray) else array.float()
+
+
+def _double(array: Any) -> Any:
+    return array.astype(np.float64) if isinstance(array, np.ndarray) else array.double()

@@ -1,0 +1,199 @@
+"""A module tree of our own that shares a user's weights.
+
+What limelight needs of a model (evaluation mode, an attention implementation that shows its weights, given embeddings)
+is a state of modules. The user's modules are never given it: they are copied, all but the parameters, buffers and
+hooks, which are the same objects in both trees. A copy takes milliseconds and next to no memory; what is done to the
+weights is seen by both, and what is done to a module only by its owner.
+
+There are two trees: a plain one, and one with eager attention. Each is put into its state before anybody runs it, so
+that threads can share it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import operator
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from limelight.errors import CapabilityError
+from limelight.models.huggingface.runner import Inputs
+
+_OWN = ("_parameters", "_buffers", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+"""What a forward or backward of a module depends on besides its settings and its forward hooks."""
+_CAPTURING = "transformers.utils.output_capturing"
+"""Where the hooks come from that transformers adds to a model by itself when it is first asked for attentions."""
+
+
+class PrivateTrees:
+    """The trees that are run in the place of a user's model; new ones once that got other weights, modules or hooks."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._lock = threading.RLock()
+        self._state: list[object] = []
+        self._plain: Tree | None = None
+        self._eager: Tree | None = None
+
+    def plain(self) -> Tree:
+        """The model in evaluation mode."""
+        with self._lock:
+            state = _state(self._model)
+            if self._plain is None or not _same(state, self._state):
+                self._plain, self._eager, self._state = _plain_tree(self._model), None, state
+            return self._plain
+
+    def eager(self) -> Tree:
+        """The same with eager attention, which shows its weights where fused implementations never form them."""
+        with self._lock:
+            plain = self.plain()
+            if self._eager is None:
+                self._eager = _eager_tree(plain)
+            return self._eager
+
+
+class Tree:
+    """A model of transformers that nobody else changes."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    @property
+    def name(self) -> str:
+        return type(self.module).__name__
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(self.module.parameters()).device
+        return device
+
+    def logits(self, inputs: Inputs) -> Tensor:
+        """(B, C)"""
+        types = {} if inputs.types is None else {"token_type_ids": inputs.types}
+        logits: Tensor = self.module(input_ids=inputs.ids, attention_mask=inputs.attention, **types).logits
+        return logits
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """The vectors (T, d_e) of token numbers (T,), as they leave the table of token embeddings."""
+        with torch.no_grad():
+            vectors: Tensor = self.module.get_input_embeddings()(ids)
+        return vectors.detach()
+
+    def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
+        """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
+        types = {} if inputs.types is None else {"token_type_ids": inputs.types.expand(len(embeddings), -1)}
+        with self._given(embeddings):
+            logits: Tensor = self.module(input_ids=inputs.ids.expand(len(embeddings), -1), **types).logits
+        return logits
+
+    @contextlib.contextmanager
+    def _given(self, embeddings: Tensor) -> Iterator[None]:
+        """Inside, and in this thread alone, the table of token embeddings gives these vectors."""
+        given = _Given(self.module.get_input_embeddings(), embeddings)
+        token = _given.set(given)
+        try:
+            yield
+        finally:
+            _given.reset(token)
+        if given.uses != 1:
+            raise CapabilityError(
+                f"{self.name} looks up its token embeddings {given.uses} times in one forward, so gradients with "
+                "respect to them are not defined: use a perturbation method"
+            )
+
+
+# ── embeddings that are given ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Given:
+    """Vectors that a table of embeddings gives instead of its own, and how often it did."""
+
+    table: nn.Module
+    vectors: Tensor
+    uses: int = 0
+
+
+_given: ContextVar[_Given | None] = ContextVar("given embeddings", default=None)
+
+
+def _put_given(table: nn.Module, arguments: Any, vectors: Tensor) -> Tensor | None:
+    """A hook on our table of token embeddings; without given vectors it changes nothing."""
+    given = _given.get()
+    if given is None or given.table is not table:
+        return None
+    given.uses += 1
+    return given.vectors
+
+
+# ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _plain_tree(model: Any) -> Tree:
+    module = _copied(model).eval()
+    with contextlib.suppress(NotImplementedError):  # a model without such a table has no gradients
+        module.get_input_embeddings().register_forward_hook(_put_given)
+    return Tree(module)
+
+
+def _eager_tree(plain: Tree) -> Tree:
+    module = _copied(plain.module)
+    if getattr(module.config, "_attn_implementation", None) not in (None, "eager"):
+        module.set_attn_implementation("eager")
+    return Tree(module)
+
+
+def _copied(model: Any) -> Any:
+    """The modules of a model, with the very tensors and hooks that it has."""
+    shared = [*model.parameters(), *model.buffers()]
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, Tensor):  # such as a weight that is computed anew before each forward
+                shared.append(value)
+            elif name.endswith("_hooks") and isinstance(value, dict):
+                shared.extend(value.values())
+    try:
+        copied = copy.deepcopy(model, {id(one): one for one in shared})
+    except Exception as error:
+        raise CapabilityError(
+            f"the modules of this {type(model).__name__} cannot be copied ({error}), and limelight does not run a "
+            "model's own: wrap a function from texts to probabilities, limelight.wrap(f)"
+        ) from error
+    for module in copied.modules():
+        _forget_capturing(module)
+    return copied
+
+
+def _forget_capturing(module: nn.Module) -> None:
+    """Without the hooks of transformers: it adds them again where they are needed, all or none."""
+    hooks = module._forward_hooks
+    for key in [key for key, hook in hooks.items() if _captures(hook)]:
+        del hooks[key]
+    vars(module).pop("_output_capturing_hooks_installed", None)
+
+
+def _captures(hook: object) -> bool:
+    return getattr(hook, "__module__", None) == _CAPTURING
+
+
+def _state(model: Any) -> list[object]:
+    """The objects that decide what a model computes, in a fixed order."""
+    state: list[object] = [getattr(model.config, "_attn_implementation", None)]
+    for module in model.modules():
+        own = vars(module)
+        state += (module, own.get("forward"))
+        for name in _OWN:
+            state += own[name].values()
+        state += [hook for hook in list(own["_forward_hooks"].values()) if not _captures(hook)]
+    return state
+
+
+def _same(state: list[object], other: list[object]) -> bool:
+    return len(state) == len(other) and all(map(operator.is_, state, other))

@@ -1,0 +1,192 @@
+"""The inputs that a window of tokens becomes when features are removed, straight from token numbers.
+
+There is one class for each way to take a word out: `Mask` puts the mask token in its place, `Delete` cuts it out, and
+`Hide` leaves it where it is and hides it from attention. Each answers `lengths(kept)`, how long the variants are, and
+`batch(kept, lengths)`, some of them as one batch. `kept` is what `table` made of coalitions: True where a feature of
+the window is kept, and a last column that is True throughout, for tokens that belong to no feature. A token that
+belongs to several features is removed with any of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.arrays import Coalitions, Integers
+from limelight.errors import CapabilityError
+from limelight.features import NOBODY, Features
+from limelight.models.huggingface.runner import Batches, Inputs, to_device
+from limelight.models.huggingface.subwords import TokenWindow
+from limelight.view import Removal
+
+_COUNTED_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """Token numbers that mean no word: in the place of one, behind the end, and where the classifier reads."""
+
+    mask: int | None
+    pad: int
+    cls: int | None
+
+
+class Variants(ABC):
+    """What the three removals share: the tokens of a window on a device, and the features that own them."""
+
+    def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
+        owners = features.owners[window.words]
+        owned = owners != NOBODY
+        self._device, self._length, self._special = device, len(window.ids), special
+        self._positions, self._words = window.positions[owned], window.words[owned]
+        self.features, self._column = np.unique(owners[owned], return_inverse=True)
+        """The features that own a token here, in the order of the columns of `kept`."""
+        self._nobody = len(self.features)
+        self._owners = self._columns(slice(None))
+        self._ids, self._types = to_device(window.ids, device), to_device(window.types, device)
+        self._typed = bool(window.types.any())
+
+    @abstractmethod
+    def lengths(self, kept: Tensor) -> Integers:
+        """The number of tokens of each variant (n,)."""
+
+    @abstractmethod
+    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+        """The variants of some rows, which have these lengths."""
+
+    def batches(self, kept: Coalitions) -> Batches:
+        """All variants, for a runner: coalitions (n, features of this window)."""
+        table = self.table(kept)
+        lengths = self.lengths(table)
+        return Batches(lengths, lambda rows: self.batch(table[torch.from_numpy(rows).to(self._device)], lengths[rows]))
+
+    def table(self, kept: Coalitions) -> Tensor:
+        """Coalitions on the device, with the column of tokens that belong to no feature."""
+        always = np.ones((len(kept), 1), dtype=bool)
+        return to_device(np.concatenate([kept, always], axis=1), self._device)
+
+    def _columns(self, chosen: slice | Integers) -> list[Tensor]:
+        """For each token the columns of the features that own it, by the chosen pairs of token and word.
+
+        As several arrays (T,), filled up with the column of nobody. A token seldom has more than one owner, so this is
+        one array nearly always.
+        """
+        per_token: list[list[int]] = [[] for _ in range(self._length)]
+        for position, column in zip(self._positions[chosen], self._column[chosen], strict=True):
+            if column not in per_token[position]:
+                per_token[position].append(int(column))
+        depth = max(1, *map(len, per_token))
+        padded = [own + [self._nobody] * (depth - len(own)) for own in per_token]
+        return [to_device(np.array(columns, dtype=np.int64), self._device) for columns in zip(*padded, strict=True)]
+
+    def _shown(self, kept: Tensor) -> Tensor:
+        """Which tokens are as they were (n, T): those of no feature, and those whose features are all kept."""
+        shown = kept[:, self._owners[0]]
+        for others in self._owners[1:]:
+            shown &= kept[:, others]
+        return shown
+
+    def _types_in_place(self, n: int) -> Tensor | None:
+        return self._types.expand(n, -1) if self._typed else None
+
+    def _full_lengths(self, kept: Tensor) -> Integers:
+        return np.full(len(kept), self._length)
+
+    def _moved_up(self, left: Tensor, tokens: Callable[[Tensor], Tensor], lengths: Integers) -> Inputs:
+        """The tokens that are left (n, T) move up; padding follows the shorter variants of a batch and is hidden.
+
+        `tokens` gives the token numbers at source positions (n, longest).
+        """
+        longest = int(lengths.max())
+        # A stable sort brings the tokens that are left to the front, in their order.
+        source = left.logical_not().byte().argsort(dim=1, stable=True)[:, :longest]
+        ids = tokens(source)
+        types = self._types[source] if self._typed else None
+        if (lengths == longest).all():
+            return Inputs(ids, types)
+        there = torch.arange(longest, device=self._device) < torch.from_numpy(lengths).to(self._device)[:, None]
+        return Inputs(torch.where(there, ids, self._special.pad), types, there.long())
+
+    def _check_something_stays(self, removal: Removal) -> None:
+        if (self._owners[0] < self._nobody).all():
+            raise CapabilityError(
+                f"this tokenizer adds no special tokens, so removal={removal!r} of all words would leave nothing to "
+                "read: use removal='mask'"
+            )
+
+
+class Mask(Variants):
+    """A removed word is one mask token, however many tokens it had: as if it had been replaced in the text."""
+
+    def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
+        super().__init__(window, features, device, special)
+        if special.mask is None:
+            raise CapabilityError("this tokenizer has neither a mask nor an unknown token: use another removal")
+        self._mask = special.mask
+        _, first = np.unique(self._words, return_index=True)
+        self._shortens = len(first) < len(self._words)
+        self._first_tokens = self._columns(first)
+
+    def lengths(self, kept: Tensor) -> Integers:
+        return _counted(kept, self._left) if self._shortens else self._full_lengths(kept)
+
+    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+        shown = self._shown(kept)
+        if not self._shortens:
+            return Inputs(torch.where(shown, self._ids, self._mask), self._types_in_place(len(shown)))
+
+        def tokens(source: Tensor) -> Tensor:
+            return torch.where(shown.gather(1, source), self._ids[source], self._mask)
+
+        return self._moved_up(self._left(kept), tokens, lengths)
+
+    def _left(self, kept: Tensor) -> Tensor:
+        """Which tokens are there (n, T): those that are shown, and the first of each removed word."""
+        left = self._shown(kept)
+        for columns in self._first_tokens:
+            left |= ~kept[:, columns]
+        return left
+
+
+class Delete(Variants):
+    """A removed word is cut out, and what follows it moves up."""
+
+    def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
+        super().__init__(window, features, device, special)
+        self._check_something_stays("delete")
+
+    def lengths(self, kept: Tensor) -> Integers:
+        return _counted(kept, self._shown)
+
+    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+        return self._moved_up(self._shown(kept), lambda source: self._ids[source], lengths)
+
+
+class Hide(Variants):
+    """A removed word stays in its place, where no other position can attend to it."""
+
+    def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
+        super().__init__(window, features, device, special)
+        self._check_something_stays("attention")
+
+    def lengths(self, kept: Tensor) -> Integers:
+        return self._full_lengths(kept)
+
+    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+        shown = self._shown(kept)
+        return Inputs(self._ids.expand(shown.shape), self._types_in_place(len(shown)), shown.long())
+
+
+VARIANTS: dict[Removal, type[Variants]] = {"mask": Mask, "delete": Delete, "attention": Hide}
+
+
+def _counted(kept: Tensor, left: Callable[[Tensor], Tensor]) -> Integers:
+    """How many tokens are left of each variant, block by block: (n, T) of all of them would take too much memory."""
+    counts = [left(block).sum(dim=1) for block in torch.split(kept, _COUNTED_AT_ONCE)]
+    lengths: Integers = torch.cat(counts).cpu().numpy()
+    return lengths

@@ -1,0 +1,198 @@
+"""A Hugging Face classifier looking at a document: its token windows, and what forwards and backwards of them tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.arrays import Floats
+from limelight.document import Document
+from limelight.errors import CapabilityError, ParameterError
+from limelight.features import Features
+from limelight.models.huggingface.attention import all_attention
+from limelight.models.huggingface.game import TokenGame
+from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients
+from limelight.models.huggingface.private import Tree
+from limelight.models.huggingface.runner import Inputs
+from limelight.models.huggingface.subwords import TokenWindow
+from limelight.models.huggingface.variants import VARIANTS
+from limelight.progress import SILENT, Progress
+from limelight.view import (
+    AttentionLayers,
+    Attentions,
+    Attentive,
+    Differentiable,
+    Direction,
+    Gradients,
+    Integrable,
+    Layered,
+    Memo,
+    PathGradients,
+    Perturbable,
+    Removal,
+    View,
+)
+
+if TYPE_CHECKING:
+    from limelight.models.huggingface.classifier import HuggingFaceClassifier
+
+_GRADIENT_TOKENS = {"cpu": 1024, "cuda": 16384}
+"""Tokens in one forward that keeps what its backward needs."""
+
+
+class HuggingFaceView:
+    """What methods see: attention of every layer, gradients, embedding paths, and games by forward passes.
+
+    A text that is read in several windows has the mean of their logits; each window's part goes into what it tells.
+    """
+
+    def __init__(self, model: HuggingFaceClassifier, document: Document, windows: Sequence[TokenWindow]) -> None:
+        self._model, self.document, self.windows = model, document, tuple(windows)
+        self._memo = Memo()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def logits(self) -> Floats:
+        return self._memo.get("logits", lambda: self._model.mean_logits([self.windows])[0])
+
+    # ── games ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        return ("delete", "attention") if self._model.special.mask is None else ("mask", "delete", "attention")
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TokenGame:
+        """Logits of the document with features removed, straight from token numbers."""
+        if removal not in self.removals:
+            raise CapabilityError(
+                f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
+            )
+        tree = self._model.trees.plain()
+        return TokenGame(
+            tree,
+            self._model.runner,
+            [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
+            [window.part for window in self.windows],
+            features=len(features),
+            classes=len(self.labels),
+            progress=progress,
+        )
+
+    # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def attention_layers(self) -> Sequence[AttentionLayers]:
+        """The attention of every layer and head, window by window."""
+        return self._memo.get("attention layers", self._attention_layers)
+
+    def _attention_layers(self) -> Sequence[AttentionLayers]:
+        readers = [self._reader(window) for window in self.windows]
+        tree = self._model.trees.eager()
+        return [
+            AttentionLayers(
+                weights=all_attention(tree, single_input(window, tree.device)),
+                reader=reader,
+                positions=window.positions,
+                words=window.words,
+                token_parts=window.token_parts,
+                part=window.part,
+            )
+            for window, reader in zip(self.windows, readers, strict=True)
+        ]
+
+    def attentions(self) -> Sequence[Attentions]:
+        """What [CLS] pays to the words."""
+        return [layers.paid_by_reader() for layers in self.attention_layers()]
+
+    def _reader(self, window: TokenWindow) -> int:
+        """The position that the classifier reads: that of the tokenizer's [CLS]."""
+        places = np.flatnonzero(window.ids == self._model.special.cls)
+        if not len(places):
+            raise CapabilityError(
+                "this tokenizer puts no [CLS] token into a text, so there is no position whose attention would be an "
+                "explanation: use a gradient or perturbation method"
+            )
+        return int(places[0])
+
+    # ── gradients ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def gradients(self, direction: Floats) -> Gradients:
+        """By autograd, with respect to the embedding of each token of a word."""
+        return self._memo.get(("gradients", direction.tobytes()), lambda: self._gradients(direction))
+
+    def _gradients(self, direction: Floats) -> Gradients:
+        tree = self._model.trees.plain()
+        gradients, vectors = [], []
+        for window in self.windows:
+            inputs = single_input(window, tree.device)
+            embeddings = tree.embed(inputs.ids[0])
+            _, gradient = directed_gradients(tree, inputs, embeddings[None], lambda _: direction[None])
+            # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
+            scale = (window.token_parts)[:, None]
+            gradients.append(array64(gradient[0])[window.positions] * scale)
+            vectors.append(array64(embeddings)[window.positions])
+        words = np.concatenate([window.words for window in self.windows])
+        return Gradients(np.concatenate(gradients), np.concatenate(vectors), words, forwards=len(self.windows))
+
+    def path_gradients(self, baseline: str, points: Floats, direction: Direction) -> PathGradients:
+        """Between the text and the text with `baseline` ("mask", "pad" or "zero") vectors in the place of its words."""
+        tree = self._model.trees.plain()
+        lines = [self._line(tree, window, baseline) for window in self.windows]
+        logits, slopes, forwards = [], [], 0
+        step = max(1, _GRADIENT_TOKENS.get(tree.device.type, 1024) // len(self.windows[0].ids))
+        for start in range(0, len(points), step):
+            x = points[start : start + step]
+            along = direction
+            if len(lines) > 1:
+                along = self._direction_of_mean(lines, x, direction)
+                forwards += len(x) * len(lines)
+            along_lines = [line.slopes(x, along) for line in lines]
+            forwards += len(x) * len(lines)
+            pairs = list(zip(self.windows, along_lines, strict=True))
+            logits.append(np.sum([window.part * own for window, (own, _) in pairs], axis=0))
+            per_window = [slope[:, w.positions] * (w.part * w.token_parts) for w, (_, slope) in pairs]
+            slopes.append(np.concatenate(per_window, axis=1))
+        words = np.concatenate([window.words for window in self.windows])
+        return PathGradients(np.concatenate(logits), np.concatenate(slopes), words, forwards)
+
+    def _direction_of_mean(self, lines: Sequence[EmbeddingLine], points: Floats, direction: Direction) -> Direction:
+        """The output is a function of the windows' mean: its direction is taken there, before any window's backward."""
+        pairs = zip(self.windows, lines, strict=True)
+        along = direction(np.sum([window.part * line.logits(points) for window, line in pairs], axis=0))
+        return lambda _: along
+
+    def _line(self, tree: Tree, window: TokenWindow, baseline: str) -> EmbeddingLine:
+        inputs = single_input(window, tree.device)
+        embeddings = tree.embed(inputs.ids[0])
+        difference = torch.zeros_like(embeddings)
+        owned = torch.from_numpy(np.unique(window.positions)).to(tree.device)
+        difference[owned] = embeddings[owned] - self._baseline(tree, baseline, embeddings)
+        return EmbeddingLine(tree, inputs, embeddings, difference)
+
+    def _baseline(self, tree: Tree, baseline: str, embeddings: Tensor) -> Tensor:
+        special = self._model.special
+        if baseline == "zero":
+            return torch.zeros_like(embeddings[0])
+        if baseline == "mask" and special.mask is None:
+            raise ParameterError("this tokenizer has neither a mask nor an unknown token: use baseline='pad' or 'zero'")
+        return tree.embed(torch.tensor([special.mask if baseline == "mask" else special.pad], device=tree.device))[0]
+
+
+def single_input(window: TokenWindow, device: torch.device) -> Inputs:
+    """A window as a batch of one."""
+    ids = torch.from_numpy(window.ids)[None].to(device)
+    return Inputs(ids, torch.from_numpy(window.types)[None].to(device) if window.types.any() else None)
+
+
+if TYPE_CHECKING:
+
+    class _Claimed(View, Perturbable, Attentive, Layered, Differentiable, Integrable, Protocol): ...
+
+    def _is_what_it_claims(view: HuggingFaceView) -> _Claimed:
+        return view

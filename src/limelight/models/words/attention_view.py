@@ -1,0 +1,245 @@
+"""The paper's model looking at a document: two numbers per position and head, from which every explanation follows.
+
+Everything is computed in float64 with NumPy: the arrays are small, and starting torch's threads would take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.document import Document
+from limelight.errors import EmptyTextError, InputError
+from limelight.features import Features
+from limelight.models.words.classifier import sinusoidal_positions
+from limelight.progress import SILENT, Progress
+from limelight.theory.deletion import DeletionTables, present_words
+from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
+from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
+from limelight.theory.ratio_game import RatioGame
+from limelight.threads import one_thread
+from limelight.view import (
+    Attentions,
+    Attentive,
+    Differentiable,
+    FoldedView,
+    Gradients,
+    Memo,
+    Perturbable,
+    RatioView,
+    Removal,
+    View,
+)
+
+if TYPE_CHECKING:
+    from limelight.models.words.attention import AttentionClassifier
+
+_ROWS_AT_ONCE = 8192
+"""Coalitions answered between two steps of the progress."""
+
+
+class AttentionView:
+    """What methods see: attentions, gradients, games, and the exact values that a single layer has."""
+
+    removals: tuple[Removal, ...] = ("mask", "delete")
+
+    def __init__(self, model: AttentionClassifier, document: Document, together: ReadTogether | None = None) -> None:
+        self._model, self.document, self._together = model, document, together
+        self._memo = Memo()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def device(self) -> str:
+        """Where the model lives, and where many documents are best computed."""
+        return str(self._model.W_e.device)
+
+    @property
+    def logits(self) -> Floats:
+        if self._together is not None:
+            return self._together.logits(self.document)
+        return self._memo.get(
+            "logits", lambda: self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0]
+        )
+
+    # ── folded ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def folded(self) -> FoldedDocument:
+        """Scores and values of every token."""
+        return self._memo.get("folded", self._fold)
+
+    def _fold(self) -> FoldedDocument:
+        if self._together is not None:
+            return self._together.vocabulary.document(self._model.ids_of(self.document))
+        with one_thread():
+            scores, values = self._heads.score_and_value(self._rows)
+            position_scores, position_values = self._heads.score_and_value(positions64(self._model))
+        return FoldedDocument(
+            scores[2:], values[2:], scores[0], values[0], scores[1], values[1], position_scores, position_values
+        )
+
+    @property
+    def _heads(self) -> FoldedHeads[npt.NDArray[Any]]:
+        if self._together is not None:
+            return self._together.heads
+        return self._memo.get("heads", lambda: heads64(self._model))
+
+    @property
+    def _rows(self) -> Floats:
+        """W_e of [CLS], [UNK] and each word."""
+        special = [self._model.vocabulary.cls_id, self._model.vocabulary.unknown_id]
+        return self._memo.get("rows", lambda: rows64(self._model, [*special, *self._model.ids_of(self.document)]))
+
+    @property
+    def _attention(self) -> Floats:
+        """α of every position (T_max, K)."""
+        return self._memo.get("attention", lambda: attention_of_scores(self.folded().scores))
+
+    # ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def attentions(self) -> Sequence[Attentions]:
+        """α^{(i)}_t of Eq. 8 for the words."""
+        return [Attentions(self._attention[self._words].T[None].copy(), np.arange(len(self.document.words)))]
+
+    def gradients(self, direction: Floats) -> Gradients:
+        """Theorem 4.1 for the words, u and w taken along `direction`."""
+        return self._memo.get(("gradients", direction.tobytes()), lambda: self._gradients(direction))
+
+    def _gradients(self, direction: Floats) -> Gradients:
+        gradients = theorem_4_1(self._attention, *self._folded_along(direction))
+        embeddings = self._rows[2:] + positions64(self._model)[self._words]
+        return Gradients(gradients[self._words], embeddings, np.arange(len(self.document.words)))
+
+    def gradient_terms(self, direction: Floats) -> GradientTerms:
+        """Both terms of Theorem 4.1, for every head and each word."""
+        terms = gradient_terms(self._attention, *self._folded_along(direction))
+        return GradientTerms(terms.value_term[:, self._words], terms.deviation_term[:, self._words])
+
+    def _folded_along(self, direction: Floats) -> tuple[Floats, Floats, Floats]:
+        """w (T_max, K), u (K, d_e) and r (K, d_e) of Eq. 14 for one direction in logit space."""
+        u = np.einsum("kcd,c->kd", self._heads.u, direction)
+        return self.folded().values @ direction, u, self._heads.r
+
+    def ratio_game(self, features: Features) -> RatioGame:
+        """The game of masking features, from which exact values follow."""
+        return self._memo.get(("ratio game", features.owned), lambda: self.folded().masking(features.owned))
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> AttentionGame:
+        """Features removed by [UNK] in place, or deleted so that the rest moves up."""
+        return AttentionGame(self, features, removal, progress)
+
+    def deletion_tables(self) -> DeletionTables:
+        def build() -> DeletionTables:
+            with one_thread():
+                return DeletionTables(self.folded(), self._model.W_e.dtype)
+
+        return self._memo.get("deletion tables", build)
+
+    @property
+    def _words(self) -> slice:
+        """The positions of the words."""
+        return slice(1, 1 + len(self.document.words))
+
+
+class AttentionGame:
+    """Logits of the document with features removed, from folded tables alone: no string is rebuilt."""
+
+    def __init__(self, view: AttentionView, features: Features, removal: Removal, progress: Progress) -> None:
+        self._owners, self._progress, self.asked = features.owners, progress, 0
+        self._masked = view.ratio_game(features) if removal == "mask" else None
+        self._deleted = view.deletion_tables() if removal == "delete" else None
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        kept = np.asarray(kept, dtype=bool)
+        blocks = []
+        for start in range(0, max(len(kept), 1), _ROWS_AT_ONCE):
+            rows = kept[start : start + _ROWS_AT_ONCE]
+            with one_thread():
+                blocks.append(self._logits(rows))
+            self.asked += len(rows)
+            self._progress.advance(len(rows))
+        return np.concatenate(blocks)
+
+    def _logits(self, kept: Coalitions) -> Floats:
+        if self._masked is not None:
+            return self._masked.evaluate(kept)
+        assert self._deleted is not None
+        return self._deleted.logits_of_arrays(present_words(kept, self._owners))
+
+
+if TYPE_CHECKING:
+
+    class _Claimed(View, Perturbable, Attentive, Differentiable, RatioView, FoldedView, Protocol): ...
+
+    def _is_what_it_claims(view: AttentionView) -> _Claimed:
+        return view
+
+
+class ReadTogether:
+    """What the views of many documents share: every word is folded once, and logits come from common forwards."""
+
+    def __init__(self, model: AttentionClassifier, documents: Sequence[Document]) -> None:
+        self._model, self._memo = model, Memo()
+        self._documents = {id(document): i for i, document in enumerate(documents)}
+        self._ids = [model.ids_of(document) for document in documents]
+        self.heads = heads64(model)
+        special = [model.vocabulary.cls_id, model.vocabulary.unknown_id]
+        numbers: Integers = np.unique(np.concatenate([special, *self._ids]))
+        self.vocabulary = FoldedVocabulary(self.heads, numbers, rows64(model, numbers), positions64(model), *special)
+        self.views = [AttentionView(model, document, self) for document in documents]
+
+    def logits(self, document: Document) -> Floats:
+        """Of one of the documents; the first to be asked for brings all others along."""
+        return self._memo.get("logits", self._logits)[self._documents[id(document)]]
+
+    def _logits(self) -> Floats:
+        size = self._model.documents_at_once
+        return np.concatenate(
+            [
+                self._model.logits_of_ids(self._model.pad(self._ids[start : start + size]))
+                for start in range(0, len(self._ids), size)
+            ]
+        )
+
+
+def views_of_many(model: AttentionClassifier, texts: Sequence[str]) -> list[AttentionView]:
+    """Views of many texts; an error says which text it is about."""
+    documents: list[Document] = []
+    for i, text in enumerate(texts):
+        try:
+            documents.append(model.read(text))
+        except InputError as error:
+            kind = EmptyTextError if isinstance(error, EmptyTextError) else InputError
+            raise kind(f"text {i + 1} of {len(texts)}: {error}") from error
+    return ReadTogether(model, documents).views if documents else []
+
+
+# ── a model's weights as float64 arrays ───────────────────────────────────────────────────────────────────────────────
+
+
+def heads64(model: AttentionClassifier) -> FoldedHeads[npt.NDArray[Any]]:
+    """The folded heads."""
+    e_cls = rows64(model, [model.vocabulary.cls_id])[0] + positions64(model)[0]
+    return FoldedHeads.fold(e_cls, *(_array64(w) for w in (model.W_q, model.W_k, model.W_v, model.W_l)))
+
+
+def rows64(model: AttentionClassifier, ids: Sequence[int] | Integers) -> Floats:
+    """W_e of these token numbers."""
+    return _array64(model.W_e.detach()[ids])
+
+
+def positions64(model: AttentionClassifier) -> Floats:
+    """Positions as exact as float64 has them, whatever the precision of the weights: explanations do not round."""
+    positions: Floats = sinusoidal_positions(model.config.T_max, model.config.d_e).numpy()
+    return positions
+
+
+def _array64(weights: torch.Tensor) -> Floats:
+    return weights.detach().cpu().numpy().astype(np.float64)

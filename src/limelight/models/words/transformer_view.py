@@ -1,0 +1,132 @@
+"""The deep model over words looking at a document: by forward passes and automatic differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.document import Document
+from limelight.features import Features
+from limelight.progress import SILENT, Progress
+from limelight.theory.deletion import present_words
+from limelight.view import (
+    AttentionLayers,
+    Attentions,
+    Attentive,
+    Differentiable,
+    Gradients,
+    Layered,
+    Memo,
+    Perturbable,
+    Removal,
+    View,
+)
+
+if TYPE_CHECKING:
+    from limelight.models.words.transformer import TransformerClassifier
+
+
+class TransformerView:
+    """What methods see: attention of every layer, gradients, and games by forward passes."""
+
+    removals: tuple[Removal, ...] = ("mask", "delete")
+
+    def __init__(self, model: TransformerClassifier, document: Document) -> None:
+        self._model, self.document = model, document
+        self._memo = Memo()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def logits(self) -> Floats:
+        return self._memo.get("logits", lambda: self._model.logits_of_ids(self._ids[None])[0])
+
+    @property
+    def _ids(self) -> Tensor:
+        return self._memo.get("ids", lambda: self._model.encode_document(self.document))
+
+    @property
+    def _words(self) -> Integers:
+        return np.arange(len(self.document.words))
+
+    def attention_layers(self) -> Sequence[AttentionLayers]:
+        """α of every layer and head, between all positions."""
+        return self._memo.get("attention layers", self._attention_layers)
+
+    def _attention_layers(self) -> Sequence[AttentionLayers]:
+        weights, words = self._model.attention_of_layers(self._ids).cpu().numpy(), self._words
+        return [AttentionLayers(weights, 0, words + 1, words, np.ones(len(words)))]
+
+    def attentions(self) -> Sequence[Attentions]:
+        return [layers.paid_by_reader() for layers in self.attention_layers()]
+
+    def gradients(self, direction: Floats) -> Gradients:
+        """With respect to the vectors e_t that the first layer reads, in the precision of the weights."""
+        return self._memo.get(("gradients", direction.tobytes()), lambda: self._gradients(direction))
+
+    def _gradients(self, direction: Floats) -> Gradients:
+        with torch.enable_grad():
+            e = self._model.states(self._ids[None]).detach().requires_grad_()
+            output = self._model.logits_of_states(e)[0] @ torch.from_numpy(direction).to(e)
+            (gradient,) = torch.autograd.grad(output, e)
+        at_words = slice(1, 1 + len(self._words))
+        gradients, vectors = (tensor.detach()[0, at_words].double().cpu().numpy() for tensor in (gradient, e))
+        return Gradients(gradients, vectors, self._words, forwards=1)
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TransformerGame:
+        """Features removed by [UNK] in place, or deleted so that the rest moves up."""
+        return TransformerGame(self._model, self._model.ids_of(self.document), features, removal, progress)
+
+
+class TransformerGame:
+    """Logits of the document with features removed, by forward passes over token numbers."""
+
+    def __init__(
+        self, model: TransformerClassifier, words: Integers, features: Features, removal: Removal, progress: Progress
+    ) -> None:
+        self._model, self._words, self._owners, self._progress = model, words, features.owners, progress
+        self._build = self._masked if removal == "mask" else self._deleted
+        self.asked = 0
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        kept = np.asarray(kept, dtype=bool)
+        logits, size = np.zeros((len(kept), len(self._model.labels))), self._model.documents_at_once
+        for start in range(0, len(kept), size):
+            rows = slice(start, start + size)
+            ids = torch.from_numpy(self._build(present_words(kept[rows], self._owners)))
+            logits[rows] = self._model.logits_of_ids(ids.to(self._model.W_e.device))
+            self.asked += len(ids)
+            self._progress.advance(len(ids))
+        return logits
+
+    def _padding(self, n: int) -> Integers:
+        """Token numbers (n, T_max) of documents without words."""
+        ids = np.full((n, self._model.T_max), self._model.vocabulary.unknown_id, dtype=np.int64)
+        ids[:, 0] = self._model.vocabulary.cls_id
+        return ids
+
+    def _masked(self, there: Coalitions) -> Integers:
+        ids = self._padding(len(there))
+        ids[:, 1 : 1 + len(self._words)] = np.where(there, self._words, self._model.vocabulary.unknown_id)
+        return ids
+
+    def _deleted(self, there: Coalitions) -> Integers:
+        ids = self._padding(len(there))
+        row, word = there.nonzero()
+        ids[row, there.cumsum(axis=1)[row, word]] = self._words[word]
+        return ids
+
+
+if TYPE_CHECKING:
+
+    class _Claimed(View, Perturbable, Attentive, Layered, Differentiable, Protocol): ...
+
+    def _is_what_it_claims(view: TransformerView) -> _Claimed:
+        return view
