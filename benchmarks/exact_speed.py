@@ -19,6 +19,7 @@ import numpy as np
 
 import limelight
 from limelight.data import read_labelled
+from limelight.features import features_of
 from limelight.theory.moments import size_moments
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import shapley, shapley_weights
@@ -43,6 +44,11 @@ def document_with(model: Any, texts: list[str], d: int) -> str:
         if len(words) >= d:
             return " ".join(words[:d])
     raise SystemExit(f"the data has fewer than {d} words")
+
+
+def game_of_occurrences(model: Any, text: str) -> RatioGame:
+    view = model.view(text)
+    return view.ratio_game(features_of(view.document, "occurrences"))
 
 
 def against_lime(model: Any, text: str) -> None:
@@ -111,8 +117,7 @@ def growth(model: Any, texts: list[str]) -> None:
     print("\n### How the cost grows: moments for Shapley values, one class, tolerance 1e-11\n")
     print("| d | ms | ns / d² |\n|---|---|---|")
     for d in (25, 50, 100, 200, 400):
-        document = model.read(document_with(model, texts, d))
-        game = model.ratio_game(document, document.features("occurrences"))
+        game = game_of_occurrences(model, document_with(model, texts, d))
         took = seconds(lambda game=game, d=d: size_moments(game, 1, shapley_weights(d)), 15)
         print(f"| {d} | {1e3 * took:.2f} | {1e9 * took / d**2:.0f} |")
 
@@ -129,8 +134,7 @@ def main() -> None:
     print(f"{machine()}; {model}\n")
     text = document_with(model, texts, arguments.features)
     against_lime(model, text)
-    document = model.read(text)
-    against_shap(model.ratio_game(document, document.features("occurrences")))
+    against_shap(game_of_occurrences(model, text))
     growth(model, texts)
 
 

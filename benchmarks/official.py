@@ -62,6 +62,6 @@ def lime_on_transformer(
     """On a Hugging Face model, asked through `logits`, with the words of our reading."""
 
     def words(raw: str) -> list[str]:
-        return [raw[word.start : word.end] for word in model.read(raw).words]
+        return [raw[word.start : word.end] for word in model.view(raw).document.words]
 
     return lime_weights(text, logits, words, bow=bow, mask=mask, seed=seed, n_samples=n_samples)

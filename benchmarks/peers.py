@@ -13,15 +13,15 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.explainers.lime import kernel_weights, sample_coalitions
+from limelight.arrays import Floats
+from limelight.explainers.lime import kernel_weights
+from limelight.explainers.sampling import sample_coalitions
+from limelight.features import features_of
 from official import lime_on_transformer
 from transformer import TARGET
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,17 @@ class Reference:
 
 @dataclass(frozen=True)
 class Case:
-    """A text, as `model` reads it, to be explained with about this many samples, or steps of a path."""
+    """A text, as `model` looks at it, to be explained with about this many samples, or steps of a path."""
 
     model: Any
-    document: Any
+    view: Any
     samples: int
     steps: int
     seed: int = 0
+
+    @property
+    def document(self) -> Any:
+        return self.view.document
 
     @property
     def text(self) -> str:
@@ -49,7 +53,7 @@ class Case:
 
     @property
     def window(self) -> Any:
-        return self.document.windows[0]
+        return self.view.windows[0]
 
     @property
     def ids(self) -> Tensor:
@@ -177,7 +181,7 @@ def shap_on_words(case: Case, batch: int) -> Floats:
     import shap
 
     d = len(case.document.words)
-    game = case.model.perturb(case.document, case.document.features("occurrences"), "mask")
+    game = case.view.game(features_of(case.document, "occurrences"), "mask")
     explainer = shap.PermutationExplainer(
         lambda kept: game(kept.astype(bool))[:, TARGET],
         shap.maskers.Independent(np.zeros((1, d)), max_samples=1),

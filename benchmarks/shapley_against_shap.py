@@ -14,13 +14,15 @@ import numpy as np
 import shap
 
 import limelight
+from limelight.features import features_of
 from official import machine
 from transformer import TARGET, arguments_of, model_and_texts, say
 
 
 def shap_values(model: Any, text: str, n_samples: int, seed: int) -> np.ndarray:
-    document = model.read(text)
-    game, d = model.perturb(document, document.features("words"), "mask"), len(document.features("words"))
+    view = model.view(text)
+    features = features_of(view.document, "words")
+    game, d = view.game(features, "mask"), len(features)
     explainer = shap.PermutationExplainer(
         lambda kept: game(kept.astype(bool))[:, TARGET],
         shap.maskers.Independent(np.zeros((1, d)), max_samples=1),

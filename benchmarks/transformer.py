@@ -43,7 +43,7 @@ def model_and_texts(arguments: argparse.Namespace) -> tuple[Any, list[str]]:
     chosen: list[str] = []
     for i in np.random.default_rng(arguments.seed).permutation(len(texts)):
         text = texts[i].lower()
-        if len(text.split()) <= 2 * arguments.words and len(model.read(text).words) <= arguments.words:
+        if len(text.split()) <= 2 * arguments.words and len(model.view(text).document.words) <= arguments.words:
             chosen.append(text)
         if len(chosen) == arguments.documents:
             break

@@ -45,17 +45,18 @@ def our_lime(model: Any, text: str, removal: Any, seed: int, n_samples: int) -> 
 
 def bare_forward(model: Any, text: str, removal: str, seed: int, n_samples: int) -> float:
     """Seconds for the forward passes of the batches that `our_lime` runs."""
-    batches, forward = [], model._runner.forward
+    tree = model.trees.plain()
+    batches, forward = [], tree.logits
 
     def record(inputs: Any) -> torch.Tensor:
         batches.append(inputs)
         return torch.zeros(len(inputs.ids), len(model.labels), device=model.device)
 
-    model._runner.forward = record
+    tree.logits = record
     try:
         our_lime(model, text, removal, seed, n_samples)
     finally:
-        model._runner.forward = forward
+        del tree.logits
     with torch.inference_mode():
         return timed(model, lambda: [forward(batch) for batch in batches])[0]
 
@@ -185,7 +186,7 @@ def main() -> None:
         f"pipeline in batches of {pipeline_size}": pipeline_logits(model, pipeline_size),
         "batched function": function_logits(model, function_size),
     }
-    words = statistics.mean(len(model.read(text).words) for text in texts)
+    words = statistics.mean(len(model.view(text).document.words) for text in texts)
     print(f"{machine()}, {device_name(model)}, torch {torch.__version__}; {model}")
     print(f"{len(texts)} reviews of {words:.0f} words on average, {arguments.samples} samples\n")
     print("| removal | | seconds per text | times limelight |\n|---|---|---|---|")

@@ -38,6 +38,8 @@ import torch
 import limelight
 from limelight.data import read_labelled
 from limelight.errors import InputError
+from limelight.progress import SILENT, Progress
+from limelight.view import Game
 from official import machine
 from peers import LIME, PATH, PEERS, SHAPLEY, Case, Floats, Peer, Reference, substitute, without_words
 from transformer import TARGET, arguments_of, device_name, say
@@ -118,10 +120,10 @@ def choose_texts(model: Any, path: str, n: int, words: int, seed: int) -> list[s
 def same_for_all(model: Any, text: str, words: int) -> bool:
     """Whether strings with masked or deleted words are tokenised to what masking or deleting tokens gives."""
     try:
-        document = model.read(text)
+        view = model.view(text)
     except InputError:
         return False
-    (window,), d = document.windows, len(document.words)
+    document, (window,), d = view.document, view.windows, len(view.document.words)
     if d > words or sorted(set(window.positions)) != list(window.positions) or len(set(window.words)) < d:
         return False
     rng = np.random.default_rng(0)
@@ -202,24 +204,40 @@ def _words(reference: Reference) -> str:
 @contextlib.contextmanager
 def remembered_logits(model: Any) -> Iterator[None]:
     """Inside, what is asked twice is computed once: the logit and the probability of a text share their samples."""
-    perturb, memory = model.perturb, {}
+    view_of, memory = model.view, {}
 
-    def remembering(document: Any, features: Any, removal: str) -> Any:
-        game = perturb(document, features, removal)
+    def remembering(text: str) -> Any:
+        view = view_of(text)
+        game_of = view.game
 
-        def logits(kept: Any) -> Floats:
-            key = (removal, hashlib.sha256(np.packbits(kept)).digest())
-            if key not in memory:
-                memory[key] = game(kept)
-            return memory[key]
+        def game(features: Any, removal: Any, progress: Progress = SILENT) -> Game:
+            return RememberingGame(game_of(features, removal, progress), removal, memory)
 
-        return logits
+        view.game = game
+        return view
 
-    model.perturb = remembering
+    model.view = remembering
     try:
         yield
     finally:
-        del model.perturb
+        del model.view
+
+
+class RememberingGame:
+    """A game of one text whose answers are kept in `memory`."""
+
+    def __init__(self, game: Game, removal: str, memory: dict[tuple[str, bytes], Floats]) -> None:
+        self._game, self._removal, self._memory = game, removal, memory
+
+    @property
+    def asked(self) -> int:
+        return self._game.asked
+
+    def __call__(self, kept: Any) -> Floats:
+        key = (self._removal, hashlib.sha256(np.packbits(kept)).digest())
+        if key not in self._memory:
+            self._memory[key] = self._game(kept)
+        return self._memory[key]
 
 
 # ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -388,7 +406,7 @@ def main() -> None:
         Path(arguments.save_texts).write_text("".join(lines), "utf-8")
         return
     references = References(model, arguments)
-    cases = [Case(model, model.read(text), arguments.samples, arguments.steps) for text in texts]
+    cases = [Case(model, model.view(text), arguments.samples, arguments.steps) for text in texts]
     rows = [Row(contestant) for contestant in (*OURS, *PEERS)]
     if not arguments.only_reference:
         rows = prepared_rows(cases[0])

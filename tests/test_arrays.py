@@ -69,5 +69,5 @@ def test_what_is_no_whole_number(value: object) -> None:
 
 
 def test_the_hint_says_what_else_is_possible() -> None:
-    with pytest.raises(ParameterError, match="^k must be a whole number of at least 1, or 'all': got 'some'$"):
+    with pytest.raises(ParameterError, match=r"^k must be a whole number of at least 1, or 'all': got 'some'$"):
         whole_number("k", "some", 1, ", or 'all'")

@@ -174,18 +174,23 @@ def test_a_thread_that_meets_torch_inside(function: Callable[[], Any]) -> None:
 
 
 class _Interrupt:
-    """Raises KeyboardInterrupt before the n-th line that a function runs, as Ctrl-C may."""
+    """Raises KeyboardInterrupt before the n-th line of a function, as Ctrl-C may.
+
+    Only when a line is first reached: the end of a `with` counts as its first line again, but no signal is handled
+    between there and the release of a lock.
+    """
 
     def __init__(self, function: Callable[..., Any], line: int) -> None:
-        self.code, self.left = function.__code__, line
+        self.code, self.line = function.__code__, line
+        self.reached: set[int] = set()
         self.struck = False
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
         if frame.f_code is not self.code:
             return None
-        if event == "line":
-            self.left -= 1
-            if self.left < 0 and not self.struck:
+        if event == "line" and frame.f_lineno not in self.reached:
+            self.reached.add(frame.f_lineno)
+            if len(self.reached) == self.line:
                 self.struck = True
                 raise KeyboardInterrupt
         return self
@@ -197,10 +202,9 @@ def test_an_interruption_while_the_limit_is_set(others: int) -> None:
     visitors = [Visitor() for _ in range(others)]
     for visitor in visitors:
         visitor.go_in()
-    lines = 0
-    struck = True
-    while struck:
-        interrupt = _Interrupt(threads._SharedLimit.enter, lines)
+    struck = 0
+    for line in range(1, 10):
+        interrupt = _Interrupt(threads._SharedLimit.enter, line)
         former = sys.gettrace()
         sys.settrace(interrupt)
         try:
@@ -210,10 +214,9 @@ def test_an_interruption_while_the_limit_is_set(others: int) -> None:
             pass
         finally:
             sys.settrace(former)
-        struck = interrupt.struck
-        lines += struck
+        struck += interrupt.struck
         assert limits() == (1 if others else BEFORE, BEFORE, BEFORE)
-    assert lines >= 3
+    assert struck >= 3
     for visitor in visitors:
         visitor.go_out(None)
         assert visitor.seen == [ALONE, ALONE, FREE]

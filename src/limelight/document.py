@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from limelight.errors import EmptyTextError, InputError
 
@@ -52,9 +53,8 @@ def _form(surface: str) -> str:
     return UNKNOWN if surface == UNKNOWN else surface.lower().translate(_STRAIGHT_QUOTES)
 
 
-def word_forms(text: str) -> list[str]:
-    """The forms of all words of a text, without their places: the fast path for prediction and training."""
-    surfaces = [surface for surface in _WORD.findall(text) if surface]
+def _forms(surfaces: list[str], text: str) -> list[str]:
+    """The forms of the words of a text."""
     if UNKNOWN in text:
         return [_form(surface) for surface in surfaces]
     # One call for all words; a line break separates them, so each is lowered as if it stood alone.
@@ -62,8 +62,12 @@ def word_forms(text: str) -> list[str]:
     return (forms if text.isascii() else forms.translate(_STRAIGHT_QUOTES)).split("\n") if forms else []
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+def word_forms(text: str) -> list[str]:
+    """The forms of all words of a text, without their places: the fast path for prediction and training."""
+    return _forms([surface for surface in _WORD.findall(text) if surface], text)
+
+
+class Word(NamedTuple):
     """One word of a text: `form` is how models look it up, text[start:end] how it was written."""
 
     form: str
@@ -73,7 +77,10 @@ class Word:
 
 def read_words(text: str) -> tuple[Word, ...]:
     """All words of a text with their character spans."""
-    return tuple(Word(_form(match[1]), *match.span(1)) for match in _WORD.finditer(text) if match[1])
+    spans = [match.span(1) for match in _WORD.finditer(text)]
+    spans = [span for span in spans if span[0] >= 0]  # a line break is matched, but is no word
+    forms = _forms([text[start:end] for start, end in spans], text)
+    return tuple([Word(form, start, end) for form, (start, end) in zip(forms, spans, strict=True)])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from limelight.arrays import whole_number
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, UnknownNameError
 from limelight.explainers.method import (
+    Approximate,
     Bounded,
     Exact,
     Method,
@@ -87,31 +88,33 @@ def compare(
     progress: Progress | None = None,
     **options: Any,
 ) -> Comparison:
-    """Several methods on the same features of a text.
+    """Several methods on the same features of a text: a list of their ids, or "all" that apply to the model.
 
-    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply to the model.
+    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply.
 
     An option goes to each method that has it; one that no method has is an error.
     """
     asked = _Asked(target, features, removal, output, seed, progress or SILENT, options)
     check_model(model)
-    chosen = None if methods is None else _named(methods)
-    return Comparison(tuple(asked.explanations(model.view(text), chosen)))
+    named = None if methods is None or methods == "all" else _named(methods)
+    view = model.view(text)
+    chosen = applicable(view, removal, output) if methods == "all" else named
+    return Comparison(tuple(asked.explanations(view, chosen)))
 
 
 def views(model: Classifier, texts: Sequence[str]) -> list[View]:
     """A view of each text; an error says which text it is about."""
     if isinstance(model, ReadsMany):
         return list(model.views(texts))
-    found: list[View] = []
+    views_of_texts: list[View] = []
     for i, text in enumerate(texts):
         try:
-            found.append(model.view(text))
+            views_of_texts.append(model.view(text))
         except (EmptyTextError, InputError) as error:
             if type(error) not in (EmptyTextError, InputError):
                 raise
             raise type(error)(f"text {i + 1} of {len(texts)}: {error}") from error
-    return found
+    return views_of_texts
 
 
 def applicable(view: View, removal: Removal = "mask", output: Output = "logit") -> list[Method]:
@@ -180,7 +183,7 @@ class _Asked:
         chosen = self._chosen(view, methods)
         prediction = predict(view)
         question = self._question(view, prediction)
-        found = []
+        explanations = []
         for method, way in chosen:
             started = time.perf_counter()
             try:
@@ -188,8 +191,8 @@ class _Asked:
             finally:
                 self.progress.end()
             seconds = time.perf_counter() - started
-            found.append(self._explanation(method, way, question, prediction, weights, seconds))
-        return found
+            explanations.append(self._explanation(method, way, question, prediction, weights, seconds))
+        return explanations
 
     def of_many(self, views: Sequence[View], method: Method) -> list[Explanation]:
         """One method on many texts, together where its way can do that."""
@@ -261,7 +264,11 @@ class _Asked:
         if not np.isfinite(weights.values).all():
             raise NumericalError(f"method {method.id!r} gave weights that are not finite: check the model's weights")
         accuracy = weights.accuracy
-        bound = {"error": accuracy.error} if isinstance(accuracy, Bounded) else {}
+        stated: dict[str, Any] = {}
+        if isinstance(accuracy, Bounded):
+            stated["error"] = accuracy.error
+        if isinstance(accuracy, Approximate):
+            stated["approximation"] = accuracy.note
         return Explanation(
             text=question.document.text,
             method=method.id,
@@ -281,6 +288,6 @@ class _Asked:
                 **{name: getattr(question, name) for name in way.uses},
                 **self._own(way),
             },
-            diagnostics={**bound, **weights.diagnostics},
+            diagnostics={**stated, **weights.diagnostics},
             notices=(*question.document.notices, *weights.notices),
         )

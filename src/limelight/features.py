@@ -33,9 +33,10 @@ class Features:
 
     def total(self, per_position: Floats, words: Integers) -> Floats:
         """What belongs to positions, summed into the words that they stand for, and these into their features."""
-        per_word = np.zeros(len(self.owners))
-        np.add.at(per_word, words, per_position)
-        return np.array([per_word[list(group)].sum() for group in self.owned])
+        owners = self.owners[words]
+        owned = owners != NOBODY
+        total: Floats = np.bincount(owners[owned], weights=per_position[owned], minlength=len(self)).astype(np.float64)
+        return total
 
 
 def features_of(document: Document, kind: FeatureKind) -> Features:
@@ -43,15 +44,18 @@ def features_of(document: Document, kind: FeatureKind) -> Features:
     if kind not in KINDS:
         raise UnknownNameError("kind of features", kind, KINDS)
     owned = KINDS[kind](document)
-    owners = np.full(len(document.words), NOBODY, dtype=np.int64)
+    owner_of = [NOBODY] * len(document.words)
     for j, group in enumerate(owned):
-        owners[list(group)] = j
+        for i in group:
+            owner_of[i] = j
+    owners = np.array(owner_of, dtype=np.int64)
     owners.flags.writeable = False
+    spans = [(word.start, word.end) for word in document.words]
     return Features(
         kind=kind,
-        names=tuple(document.words[group[0]].form for group in owned),
+        names=tuple([document.words[group[0]].form for group in owned]),
         owned=tuple(map(tuple, owned)),
-        spans=tuple(tuple((document.words[i].start, document.words[i].end) for i in group) for group in owned),
+        spans=tuple([tuple([spans[i] for i in group]) for group in owned]),
         owners=owners,
     )
 

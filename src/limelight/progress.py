@@ -10,6 +10,8 @@ import sys
 import time
 from typing import Protocol
 
+from limelight.show.visible import visible
+
 
 class Progress(Protocol):
     """Told of every piece of work, one task after the other."""
@@ -67,4 +69,4 @@ class Lines:
         pass
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        print(visible(line), file=sys.stderr, flush=True)

@@ -90,7 +90,7 @@ class Game(Protocol):
 
     @property
     def asked(self) -> int:
-        """How many inputs the model was given so far. One that occurs again is not given again."""
+        """How many inputs the model was given so far: a game may know one that it was given before."""
 
     def __call__(self, kept: Coalitions) -> Floats: ...
 

@@ -457,7 +457,7 @@ def naive_windows(tokenizer: Any, text: str, limit: int) -> list[tuple[list[int]
         for start, end in found["offset_mapping"]
     ]
     ids, room = found["input_ids"], limit - 2
-    starts = list(range(0, len(ids) - room, room // 2)) + [len(ids) - room]
+    starts = [*range(0, len(ids) - room, room // 2), len(ids) - room]
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     return [([first, *ids[a : a + room], last], [[], *covered[a : a + room], []]) for a in starts]
 
@@ -469,6 +469,9 @@ def per_word(per_token: np.ndarray, covered: list[list[int]], n_words: int) -> n
         for word in words:
             total[word] += value / len(words)
     return total
+
+
+WINDOWED = ("bert", "roberta")  # the second has tokens that cover two words
 
 
 class NaiveWindows:
@@ -500,8 +503,9 @@ class NaiveWindows:
         return torch.stack([layer[0] for layer in layers]).numpy()
 
 
-def test_gradients_of_windows_are_their_mean_by_parts() -> None:
-    classifier = wrapped("bert", double=True, window=True)
+@pytest.mark.parametrize("family", WINDOWED)
+def test_gradients_of_windows_are_their_mean_by_parts(family: str) -> None:
+    classifier = wrapped(family, double=True, window=True)
     naive = NaiveWindows(classifier, LONG)
     for method, reduce in (
         ("gxi", lambda pair: (pair[0] * pair[1]).sum(axis=1)),
@@ -514,8 +518,9 @@ def test_gradients_of_windows_are_their_mean_by_parts() -> None:
         assert np.abs(expected).max() > 1e-3
 
 
-def test_attention_of_windows_is_their_mean_by_parts() -> None:
-    classifier = wrapped("bert", double=True, window=True)
+@pytest.mark.parametrize("family", WINDOWED)
+def test_attention_of_windows_is_their_mean_by_parts(family: str) -> None:
+    classifier = wrapped(family, double=True, window=True)
     naive = NaiveWindows(classifier, LONG)
     for method, reduce in (
         ("alpha-avg", lambda weights: weights[-1, :, 0].mean(axis=0)),
@@ -528,8 +533,9 @@ def test_attention_of_windows_is_their_mean_by_parts() -> None:
         np.testing.assert_allclose(weights, expected, atol=SAME, err_msg=method)
 
 
-def test_rollout_of_windows_is_its_mean_by_parts() -> None:
-    classifier = wrapped("bert", double=True, window=True)
+@pytest.mark.parametrize("family", WINDOWED)
+def test_rollout_of_windows_is_its_mean_by_parts(family: str) -> None:
+    classifier = wrapped(family, double=True, window=True)
     naive = NaiveWindows(classifier, LONG)
 
     def rolled_out(weights: np.ndarray) -> np.ndarray:
@@ -543,9 +549,10 @@ def test_rollout_of_windows_is_its_mean_by_parts() -> None:
     np.testing.assert_allclose(weights, naive.mean(naive.attention, rolled_out), atol=SAME)
 
 
-def test_slopes_along_windows_are_their_mean_by_parts() -> None:
+@pytest.mark.parametrize("family", WINDOWED)
+def test_slopes_along_windows_are_their_mean_by_parts(family: str) -> None:
     """At one point of the line, for a direction that does not depend on it."""
-    classifier = wrapped("bert", double=True, window=True)
+    classifier = wrapped(family, double=True, window=True)
     naive, view, x = NaiveWindows(classifier, LONG), classifier.view(LONG), 0.3
     table = naive.model.get_input_embeddings()
     mask = table(torch.tensor(classifier.tokenizer.mask_token_id)).detach()

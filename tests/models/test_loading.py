@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,71 @@ def test_options_reach_the_classifier(tmp_path: Path) -> None:
     assert classifier.labels == ("a", "b", "c")
     with pytest.raises(UnknownNameError, match="did you mean 'float16'"):
         limelight.load(folder, dtype="float61")
+
+
+def state_of_process() -> tuple[Any, ...]:
+    import random
+
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled
+    from transformers.utils import logging
+
+    return (
+        torch.get_rng_state().tolist(),
+        str(np.random.get_state()),  # noqa: NPY002
+        random.getstate(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.get_num_threads(),
+        logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+        are_progress_bars_disabled(),
+    )
+
+
+@pytest.mark.parametrize("bars", [True, False])
+@pytest.mark.parametrize("downloads", [True, False])
+def test_loading_leaves_the_process_as_it_was(tmp_path: Path, bars: bool, downloads: bool) -> None:
+    from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    whole, headless = saved(tmp_path / "model"), tmp_path / "body"
+    model, own = small_transformer("bert")
+    model.bert.save_pretrained(headless)
+    own.save_pretrained(headless)
+    former = logging.get_verbosity(), torch.get_default_dtype()
+    try:
+        logging.set_verbosity_info()
+        torch.set_default_dtype(torch.float64)
+        (logging.enable_progress_bar if bars else logging.disable_progress_bar)()
+        (enable_progress_bars if downloads else disable_progress_bars)()
+        before = state_of_process()
+        limelight.load(whole, device="cpu", dtype="bfloat16")
+        assert state_of_process() == before
+        for broken in (headless, "no-such-model"):  # the first would be given a random head
+            with pytest.raises(CheckpointError):
+                limelight.load(broken)
+            assert state_of_process() == before
+    finally:
+        logging.set_verbosity(former[0])
+        torch.set_default_dtype(former[1])
+        logging.enable_progress_bar()
+
+
+def test_threads_that_load_at_once_leave_the_process_as_it_was(tmp_path: Path) -> None:
+    folder, before = saved(tmp_path / "model"), state_of_process()
+    threads = [threading.Thread(target=lambda: limelight.load(folder, device="cpu")) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert state_of_process() == before
+
+
+def test_progress_belongs_to_a_call() -> None:
+    with pytest.raises(TypeError, match="progress"):
+        limelight.load(progress=lambda done, total: None)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="progress"):
+        limelight.wrap(*small_transformer("bert"), progress=lambda done, total: None)  # type: ignore[call-arg]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

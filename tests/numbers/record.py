@@ -38,8 +38,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "shapley": [{}, {"n_samples": 300}],
 }
 METHODS = (
-    "alpha-avg", "alpha-max", "banzhaf", "g-avg", "g-l1", "g-l2", "gxi", "integrated-gradients", "leave-one-out", "lime",
-    "lime-limit", "lime-proposition", "lime-theorem", "rollout", "shapley",
+    "alpha-avg", "alpha-max", "banzhaf", "g-avg", "g-l1", "g-l2", "gxi", "integrated-gradients", "leave-one-out",
+    "lime", "lime-limit", "lime-proposition", "lime-theorem", "rollout", "shapley",
 )  # fmt: skip
 
 ATTENTION = ("alpha-avg", "alpha-max", "rollout")

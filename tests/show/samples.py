@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from limelight.document import Document
-from limelight.explanation import METHODS_OF_0_1, Comparison, Explanation, Prediction
+from limelight.explanation import Comparison, Explanation, Prediction
 from limelight.features import FeatureKind, features_of
+from limelight.stored import METHODS_OF_0_1
 
 
 def comparison_of(

@@ -105,8 +105,10 @@ def test_proposition_b_1_as_printed_is_eq_29_and_30_with_repeated_words(seed, ta
                     x = s / (d - 1)
                     top = gv if t in positions else (1 - x) * gv + x * gv_h
                     expected[ell] += top / ((1 - x) * g.sum() + x * g_h.sum()) / d / 3
-    assert proposition_b_1(*document, target).given_kept == pytest.approx(expected)
-    assert lime_proposition(*document, target) == pytest.approx(3 * expected - 3 / d * expected.sum())
+    assert proposition_b_1(RatioGame.from_positions(*document), target).given_kept == pytest.approx(expected)
+    assert lime_proposition(RatioGame.from_positions(*document), target) == pytest.approx(
+        3 * expected - 3 / d * expected.sum()
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 0.6])
@@ -159,7 +161,7 @@ def test_proposition_b_1_corrected_beats_its_claim_and_the_printed_one_misses_it
         document = growing_document(T_max, epsilon)
         exact = conditional_expectations(RatioGame.from_positions(*document), 0).given_kept
         for corrected in (False, True):
-            computed = proposition_b_1(*document, 0, corrected=corrected).given_kept
+            computed = proposition_b_1(RatioGame.from_positions(*document), 0, corrected=corrected).given_kept
             gap = (computed - computed.mean()) - (exact - exact.mean())
             gaps[corrected].append(float(np.abs(gap).max() / np.abs(exact - exact.mean()).max()))
     assert gaps[False][1] > 0.3
@@ -178,21 +180,23 @@ def test_eq_30_as_printed_averages_kept_and_removed_half_and_half_where_two_thir
     values = np.zeros((d, 1, 1))
     values[0] = d
     flat = (np.zeros((d, 1)), values, np.zeros((d, 1)), np.zeros((d, 1, 1)), [[t] for t in range(d)])
-    assert proposition_b_1(*flat, 0).given_kept[1:] == pytest.approx((d - 2) / (2 * d))
-    assert proposition_b_1(*flat, 0, corrected=True).given_kept[1:] == pytest.approx(2 * (d - 2) / (3 * (d - 1)))
+    assert proposition_b_1(RatioGame.from_positions(*flat), 0).given_kept[1:] == pytest.approx((d - 2) / (2 * d))
+    assert proposition_b_1(RatioGame.from_positions(*flat), 0, corrected=True).given_kept[1:] == pytest.approx(
+        2 * (d - 2) / (3 * (d - 1))
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 0.6])
 def test_the_corrected_proposition_is_closer_to_lime_than_the_corrected_theorem(epsilon):
     document = growing_document(2**10, epsilon)
     exact = limit(document)
-    by_proposition = np.abs(lime_proposition(*document, 0, corrected=True) - exact).max()
+    by_proposition = np.abs(lime_proposition(RatioGame.from_positions(*document), 0, corrected=True) - exact).max()
     assert by_proposition < 0.5 * np.abs(theorem_5_1(*document, 0, corrected=True) - exact).max()
 
 
 def test_one_feature_is_refused_where_the_formula_divides_by_d_minus_1():
     document = random_document(0, 3, [[1]])
     with pytest.raises(ParameterError, match="at least 2"):
-        proposition_b_1(*document, 0)
+        proposition_b_1(RatioGame.from_positions(*document), 0)
     with pytest.raises(ParameterError, match="at least 2"):
         eq_17(RatioGame.from_positions(*document), 0)

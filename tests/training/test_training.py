@@ -382,7 +382,7 @@ def test_starting_over_keeps_the_unfinished_run_until_its_best_model_goes(
         raise OSError("no space left on device")
 
     monkeypatch.setattr("limelight.training.state.replace_file", full_disk)
-    with pytest.raises(CheckpointError, match="could not write the state of the run in .*no space left.*free space"):
+    with pytest.raises(CheckpointError, match=r"could not write the state of the run in .*no space left.*free space"):
         train(made_up(), out, preset=SMALL, resume=False)
     assert finished_epochs(out) == 0
 

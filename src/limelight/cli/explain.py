@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,6 @@ from limelight.cli.settings import joined, read_settings
 
 if TYPE_CHECKING:
     from limelight.explanation import Comparison
-    from limelight.view import Classifier
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -103,7 +102,7 @@ def explain(
 
     loading = {"device": device, "dtype": dtype, "truncate": truncate or None, "window": window or None}
     common = {"target": target, "features": features, "removal": removal, "output": output, "seed": seed}
-    explained = _explainer(model, loading, _methods(method, removal, output), {**common, **options})
+    explained = _explainer(model, loading, method, {**common, **options})
     failures: list[int] = []
     results = explained_lines(content, explained, complain, failures) if lines else iter([explained(content)])
     deliver(results, format or _format_of(out), out, numbers=numbers, no_color=no_color)
@@ -111,12 +110,8 @@ def explain(
         raise typer.Exit(USER_ERROR)
 
 
-Chosen = Callable[["Classifier", str], list[str] | None]
-"""The methods for a model and a text; None stands for those that are shown by default."""
-
-
 def _explainer(
-    model: str | None, loading: dict[str, Any], chosen: Chosen, arguments: dict[str, Any]
+    model: str | None, loading: dict[str, Any], asked: str | None, arguments: dict[str, Any]
 ) -> Callable[[str], Comparison]:
     """What explains one text after the other with the same model and arguments."""
     from rich.console import Console
@@ -125,32 +120,34 @@ def _explainer(
     from limelight.show.progress import progress_for
 
     classifier = load(model, **{name: value for name, value in loading.items() if value is not None})
-    progress = progress_for(Console(stderr=True))
-    return lambda text: compare(classifier, text, chosen(classifier, text), progress=progress, **arguments)
-
-
-def _methods(asked: str | None, removal: Literal["mask", "delete", "attention"], output: Any) -> Chosen:
-    """What --method says: nothing, ids, or all that apply; what does not is noted once."""
-    if asked is None:
-        return lambda model, text: None
-    if asked.strip() != "all":
-        # Twice the same method would be twice the same row.
-        ids = list(dict.fromkeys(name for part in asked.split(",") if (name := part.strip())))
-        return lambda model, text: ids
+    progress, chosen = progress_for(Console(stderr=True)), _methods(asked)
     noted: set[str] = set()
 
-    def all_that_apply(model: Classifier, text: str) -> list[str]:
-        from limelight import methods
-        from limelight.explaining import applicable
+    def explained(text: str) -> Comparison:
+        comparison = compare(classifier, text, chosen, progress=progress, **arguments)
+        if chosen == "all":
+            _note_left_out(comparison, noted)
+        return comparison
 
-        usable = [method.id for method in applicable(model.view(text), removal, output)]
-        left_out = [method.id for method in methods() if method.id not in (*usable, *noted)]
-        if left_out:
-            noted.update(left_out)
-            note(f"left out, because they do not apply to this model with these options: {', '.join(left_out)}")
-        return usable
+    return explained
 
-    return all_that_apply
+
+def _methods(asked: str | None) -> Sequence[str] | None:
+    """What --method says: nothing, ids, or "all" that apply."""
+    if asked is None or asked.strip() == "all":
+        return asked and asked.strip()
+    # Twice the same method would be twice the same row.
+    return list(dict.fromkeys(name for part in asked.split(",") if (name := part.strip())))
+
+
+def _note_left_out(comparison: Comparison, noted: set[str]) -> None:
+    """Which methods do not apply, once for each."""
+    from limelight import methods
+
+    left_out = [method.id for method in methods() if method.id not in comparison and method.id not in noted]
+    if left_out:
+        noted.update(left_out)
+        note(f"left out, because they do not apply to this model with these options: {', '.join(left_out)}")
 
 
 def _format_of(out: Path | None) -> Literal["table", "json", "html"]:

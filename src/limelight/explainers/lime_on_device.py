@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from limelight.arrays import Floats
 from limelight.errors import NumericalError
@@ -25,10 +24,13 @@ from limelight.explainers.surrogate import (
     normal_equations,
     surrogate_of,
 )
-from limelight.theory.deletion import DeletionTables
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.ratio_game import mean_of_quotients
 from limelight.view import FoldedView, Removal
+
+if TYPE_CHECKING:  # torch takes a second to import, which a list of methods does without
+    import torch
+    from torch import Tensor
 
 _SOLVED_AT_ONCE = 64
 """Documents whose regressions are solved in one call."""
@@ -64,6 +66,8 @@ def lime_on_device(
 
     The result of a document depends on its own seed alone.
     """
+    import torch
+
     device = torch.device(questions[0].view.device)
     for start in range(0, len(questions), _SOLVED_AT_ONCE):
         group = range(start, min(start + _SOLVED_AT_ONCE, len(questions)))
@@ -84,6 +88,8 @@ def coefficients_of_runs(
     runs: int,
 ) -> list[Floats]:
     """For each document the coefficients of several runs under each removal, without errors: (removals, runs, d)."""
+    import torch
+
     device = torch.device(questions[0].view.device)
     coefficients: list[Floats] = []
     for start in range(0, len(questions), _SOLVED_AT_ONCE):
@@ -109,6 +115,8 @@ def draw_and_ask(
     device: torch.device,
 ) -> Samples:
     """The coalitions of all runs of a document, and the target's logit under each removal."""
+    import torch
+
     d, n = len(question.features), settings.n_samples
     kept = sample_coalitions_on(device, d, n, runs, seed, settings.original_first)
     everything = torch.ones((1, d), dtype=torch.bool, device=device)
@@ -129,11 +137,15 @@ def _equations(samples: Samples, ridge: float) -> Equations:
 
 def _outputs(question: Question[FoldedView], kept: Tensor, removal: Removal) -> Tensor:
     """The target's logit for each coalition (n, d): (n,) in float64."""
+    import torch
+
+    from limelight.theory.deletion import DeletionTables
+
     folded = question.view.folded().of_class(question.target)
     if removal == "mask":
         game = folded.masking(question.features.owned)
         tables = game.tables().map(lambda table: torch.from_numpy(table).to(kept.device, torch.float32))
         return mean_of_quotients(tables.sums(kept.float()), game.n_heads)[:, 0].double()
-    owners = torch.from_numpy(question.features.owners).to(kept.device)
+    owners = torch.from_numpy(question.features.owners.copy()).to(kept.device)
     there = kept[:, owners] | (owners < 0)
     return DeletionTables(folded, torch.float32, kept.device).logits(there)[:, 0]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from limelight.arrays import Floats
 from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
-from limelight.view import FoldedView
+from limelight.view import FoldedView, RatioView
 
 _LONG = Approximate("holds for long documents in which no word dominates")
 
@@ -21,20 +18,17 @@ lime_prop = method(
 )
 
 
-def _approximation(question: Question[FoldedView], formula: Callable[..., Floats], corrected: bool) -> Weights:
+@lime_theorem.way(FoldedView, removal="mask", output="logit")
+def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
     folded = question.view.folded()
     positions = [[i + 1 for i in group] for group in question.features.owned]
     seen = (folded.scores, folded.values, folded.removed_scores, folded.removed_values)
-    return Weights(formula(*seen, positions, question.target, corrected=corrected), _LONG)
+    return Weights(theorem_5_1(*seen, positions, question.target, corrected=corrected), _LONG)
 
 
-@lime_theorem.way(FoldedView, removal="mask", output="logit")
-def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
-    return _approximation(question, theorem_5_1, corrected)
-
-
-@lime_prop.way(FoldedView, removal="mask", output="logit")
-def finite_sums(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
+@lime_prop.way(RatioView, removal="mask", output="logit")
+def finite_sums(question: Question[RatioView], *, corrected: bool = False) -> Weights:
     if len(question.features) == 1:  # Eq. 17 compares a word with the mean over all words, which is the word itself
         return Weights(np.zeros(1), _LONG)
-    return _approximation(question, lime_proposition, corrected)
+    game = question.view.ratio_game(question.features)
+    return Weights(lime_proposition(game, question.target, corrected=corrected), _LONG)

@@ -39,8 +39,14 @@ def our_style() -> Iterator[None]:
         import matplotlib
     except ImportError as error:
         raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
-    with matplotlib.rc_context(_STYLE):
-        yield
+    # matplotlib chooses a backend when it reads this setting, as its box plots do, and rc_context() leaves it out.
+    backend = dict.__getitem__(matplotlib.rcParams, "backend")
+    try:
+        with matplotlib.rc_context(_STYLE):
+            dict.__setitem__(matplotlib.rcParams, "backend", "agg")
+            yield
+    finally:
+        dict.__setitem__(matplotlib.rcParams, "backend", backend)
 
 
 def new_figure(width: float, height: float) -> Any:

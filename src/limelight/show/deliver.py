@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.text import Text
 
 from limelight.errors import InputError, NumericalError, ParameterError, UnknownNameError
-from limelight.explanation import SCHEMA, Comparison, Explanation
+from limelight.explanation import Comparison, Explanation
 from limelight.files import save
 from limelight.show.terminal import render
 from limelight.show.visible import visible
+from limelight.stored import SCHEMA
 
 Format = Literal["table", "json", "html"]
 

@@ -1,7 +1,8 @@
 """Theorem 5.1 (Eq. 19), Proposition B.1 and Eq. 17, as the paper states them and as they hold.
 
-The arrays are those of `RatioGame.from_positions`: `scores` (T, K) are q·k_t/√d_att, `values` (T, K, C) are W_ℓ v_t,
-the `removed_` arrays the same for [UNK] at that position, and `owners[j]` the positions of feature j.
+A document is its ratio game, or the arrays of `RatioGame.from_positions`: `scores` (T, K) are q·k_t/√d_att, `values`
+(T, K, C) are W_ℓ v_t, the `removed_` arrays the same for [UNK] at that position, and `owners[j]` the positions of
+feature j.
 
 `corrected=False` is the paper's formula to the letter. docs/theory.md derives what `corrected=True` does instead:
 
@@ -49,7 +50,8 @@ def theorem_5_1(
     else:
         alpha_h = _softmax(removed_scores, removed_scores)
         per_position = 1.5 * (alpha * seen - alpha_h * seen_h).mean(axis=1)
-    return np.array([per_position[list(positions)].sum() for positions in owners])
+    order = np.array([t for positions in owners for t in positions], dtype=np.int64)
+    return np.add.reduceat(per_position[order], np.cumsum([0, *map(len, owners)])[:-1])
 
 
 def _softmax(scores: Floats, over: Floats) -> Floats:
@@ -67,26 +69,16 @@ class ConditionalExpectations:
     unconditional: float
 
 
-def proposition_b_1(
-    scores: Floats,
-    values: Floats,
-    removed_scores: Floats,
-    removed_values: Floats,
-    owners: Sequence[Sequence[int]],
-    target: int,
-    *,
-    corrected: bool = False,
-) -> ConditionalExpectations:
+def proposition_b_1(game: RatioGame, target: int, *, corrected: bool = False) -> ConditionalExpectations:
     """Eq. 29 and 30 summed over positions: expected numerator over expected denominator, for each number s removed.
 
     As printed, sizes weigh 1/d for s = 1..d-1 and ℓ itself is forgotten in the denominator (Eq. 35). Corrected, sizes
     weigh `size_given_kept`, and the denominator is Lemma D.3's mean. Positions that no feature owns are never removed,
     and count as their own replacement.
     """
-    d = len(owners)
+    d = game.n_features
     if d < 2:
         raise ParameterError(f"Proposition B.1 divides by d - 1: it needs at least 2 features, got {d}")
-    game = RatioGame.from_positions(scores, values, removed_scores, removed_values, owners)
     A, B, C0 = game.A[:, :, target], game.B[:, :, target], game.C0[:, target]
     s = np.arange(1, d)
     x = (s / (d - 1))[:, None]  # P_s(removed | ℓ ∉ S), (S, 1)
@@ -109,19 +101,9 @@ def _mean_of_ratios(game: RatioGame, target: int) -> float:
     return float((numerator / denominator).mean())
 
 
-def lime_proposition(
-    scores: Floats,
-    values: Floats,
-    removed_scores: Floats,
-    removed_values: Floats,
-    owners: Sequence[Sequence[int]],
-    target: int,
-    *,
-    corrected: bool = False,
-) -> Floats:
+def lime_proposition(game: RatioGame, target: int, *, corrected: bool = False) -> Floats:
     """Eq. 17 with the finite sums of Proposition B.1 in it, before the Riemann sum and the series of Lemma D.2."""
-    expectations = proposition_b_1(scores, values, removed_scores, removed_values, owners, target, corrected=corrected)
-    return limit_coefficients(expectations, corrected=corrected)
+    return limit_coefficients(proposition_b_1(game, target, corrected=corrected), corrected=corrected)
 
 
 def limit_coefficients(expectations: ConditionalExpectations, *, corrected: bool = False) -> Floats:

@@ -82,17 +82,16 @@ class RatioGame:
         top = np.maximum(scores.max(axis=0), removed_scores.max(axis=0))
         g, g_h = np.exp(scores - top), np.exp(removed_scores - top)
         gw, gw_h = g[:, :, None] * values, g_h[:, :, None] * removed_values
-        owned = np.zeros(len(scores), dtype=bool)
-        for j, positions in enumerate(owners):
-            if len(positions) == 0:
-                raise ParameterError(f"feature {j} owns no position of the text: leave it out")
-            for t in positions:
-                if owned[t]:
-                    raise ParameterError(f"feature {j} owns a position of another feature: each position has one owner")
-                owned[t] = True
-
-        order = [t for positions in owners for t in positions]
-        starts = np.cumsum([0, *map(len, owners)])[:-1]
+        sizes = list(map(len, owners))
+        if 0 in sizes:
+            raise ParameterError(f"feature {sizes.index(0)} owns no position of the text: leave it out")
+        order = np.array([t for positions in owners for t in positions], dtype=np.int64)
+        times_owned = np.bincount(order, minlength=len(scores))
+        if (times_owned > 1).any():
+            t = int(times_owned.argmax())
+            j = [j for j, positions in enumerate(owners) for other in positions if other == t][1]
+            raise ParameterError(f"feature {j} owns a position of another feature: each position has one owner")
+        owned, starts = times_owned > 0, np.cumsum([0, *sizes])[:-1]
 
         def summed(per_position: Floats) -> Floats:
             """Over the positions of each feature: (T, K, ...) becomes (K, d, ...)."""

@@ -134,7 +134,7 @@ class HuggingFaceView:
             embeddings = tree.embed(inputs.ids[0])
             _, gradient = directed_gradients(tree, inputs, embeddings[None], lambda _: direction[None])
             # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
-            scale = (window.token_parts)[:, None]
+            scale = (window.part * window.token_parts)[:, None]
             gradients.append(array64(gradient[0])[window.positions] * scale)
             vectors.append(array64(embeddings)[window.positions])
         words = np.concatenate([window.words for window in self.windows])

@@ -32,9 +32,9 @@ class Sizes(Protocol):
 
 
 def check_sizes(sizes: Sizes, names: Sequence[str]) -> None:
-    """Say which of the named sizes cannot be used."""
+    """Say which of the named sizes cannot be used; those that can are Python's own integers afterwards."""
     for name in names:
-        whole_number(name, getattr(sizes, name), 1)
+        object.__setattr__(sizes, name, whole_number(name, getattr(sizes, name), 1))
     if sizes.T_max < 2:
         raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {sizes.T_max}")
     if sizes.d_e % 2:
