@@ -28,7 +28,7 @@ def ranks(rows: Floats) -> Floats:
 
 
 def bootstrap_mean(values: Floats, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-    """Mean over documents of each column (n, m), and its interval from resampled documents. NaNs have no say."""
+    """Mean over documents of each column (n, m), and its interval from resampled documents; NaNs are left out."""
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     rng, n = np.random.default_rng(seed), len(values)
