@@ -32,7 +32,7 @@ def exact_weights_of_many(
     games = [question.view.ratio_game(question.features) for question in questions]
     weights = [size_weights(game.n_features) for game in games]
     targets = [question.target for question in questions]
+    questions[0].progress.begin("exact values", len(questions))
     moments = moments_of_many(games, targets, weights, precision, questions[0].view.device)
-    for question in questions:
-        question.progress.advance()
+    questions[0].progress.advance(len(questions))
     return [exact_weights(values_from(own)) for own in moments]

@@ -46,9 +46,10 @@ def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list
     check_options(options["n_samples"], options["kernel_width"], options["ridge"])
     settings, seeds = LimeSettings(**options), [question.seed for question in questions]
     folded = cast(Sequence[Question[FoldedView]], questions)
-    n = settings.n_samples
+    n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
+    questions[0].progress.begin("asking the model", len(questions) * n)
     return [
-        _weights(fit, float(model_prediction[0]), n, n)
+        _weights(fit, float(model_prediction[0]), n, asked)
         for fit, model_prediction in lime_on_device(folded, seeds, (questions[0].removal,), settings)
     ]
 
