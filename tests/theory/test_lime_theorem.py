@@ -200,3 +200,19 @@ def test_one_feature_is_refused_where_the_formula_divides_by_d_minus_1():
         proposition_b_1(RatioGame.from_positions(*document), 0)
     with pytest.raises(ParameterError, match="at least 2"):
         eq_17(RatioGame.from_positions(*document), 0)
+
+
+def test_two_readings_of_eq_19_do_not_hold():
+    """(iii) A word whose value is zero has a weight; (iv) so has one whose attention times value is that of [UNK]."""
+    scores, values, removed_scores, removed_values, owners = growing_document(400, 0.5)
+    values, removed_values = values + 2.0, removed_values + 2.0  # a head that says something everywhere else
+    values[owners[0][0]] = 0.0
+    attention, attention_h = (np.exp(s) / np.exp(s).sum(axis=0) for s in (scores, removed_scores))
+    t = owners[1][0]
+    values[t] = (attention_h[t] / attention[t])[:, None] * removed_values[t]
+    document = (scores, values, removed_scores, removed_values, owners)
+    exact, printed = limit(document), theorem_5_1(*document, 0)
+    typical = np.median(np.abs(exact))
+    assert abs(exact[0]) > typical
+    assert abs(printed[1]) < 1e-12
+    assert abs(exact[1]) > typical

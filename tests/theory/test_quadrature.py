@@ -33,7 +33,7 @@ def test_the_bound_is_not_far_above_the_error(tolerance):
 
 def test_the_node_count_follows_the_range_and_stays_near_the_optimum():
     counts = [len(exponential_sum(10.0**k, 1e-12)) for k in (3, 6, 9, 12)]
-    assert counts[2] <= 80  # an optimal sum has about 64; without the Gauss tail it is 150
+    assert counts[2] <= 80  # without the Gauss tail it is 150
     steps = np.diff(counts)
     assert steps.max() - steps.min() <= 2  # linear in log(ratio)
 

@@ -24,7 +24,7 @@ class DeletionTables:
     def __init__(self, folded: FoldedDocument, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
         self.words, self.heads, _ = folded.word_values.shape
         self._pairs = _pair_table(folded, dtype, device)
-        self._tail = torch.from_numpy(_tail_table(folded)).to(device)
+        self._tail = torch.from_numpy(tail_table(folded)).to(device)
         self._first_row = torch.arange(self.words, dtype=torch.int32, device=device) * self.words - 1
 
     def logits(self, words: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class DeletionTables:
         return mean_of_quotients(total.double() + self._tail[length.long()], self.heads)
 
 
-def _weights_and_products(scores: Floats, values: Floats) -> Floats:
+def weights_and_products(scores: Floats, values: Floats) -> Floats:
     """g and g·w side by side: (n, K) and (n, K, C) become (n, K + K·C)."""
     g = np.exp(scores)
     return np.concatenate([g, (g[:, :, None] * values).reshape(len(g), -1)], axis=1)
@@ -64,10 +64,10 @@ def _pair_table(folded: FoldedDocument, dtype: torch.dtype, device: torch.device
     Both g and g·w of a pair are sums of products of what the word and what the position bring: no exp() per pair.
     """
     n_words, K, C = folded.word_values.shape
-    top_word, top_position = _tops(folded)
-    words = _weights_and_products(folded.word_scores - top_word, folded.word_values)
+    top_word, top_position = tops(folded)
+    words = weights_and_products(folded.word_scores - top_word, folded.word_values)
     at = slice(1, 1 + n_words)
-    positions = _weights_and_products(folded.position_scores[at] - top_position, folded.position_values[at])
+    positions = weights_and_products(folded.position_scores[at] - top_position, folded.position_values[at])
     word, position = (torch.from_numpy(x).to(device, dtype) for x in (words, positions))
     g_word, g_position = word[:, None, :K], position[None, :, :K]
     pairs = torch.empty((n_words, n_words, K + K * C), dtype=dtype, device=device)
@@ -78,11 +78,11 @@ def _pair_table(folded: FoldedDocument, dtype: torch.dtype, device: torch.device
     return pairs.view(n_words * n_words, -1)
 
 
-def _tail_table(folded: FoldedDocument) -> Floats:
+def tail_table(folded: FoldedDocument) -> Floats:
     """What never is deleted, by number of words left: [CLS] and the [UNK] at all positions behind them."""
-    shift = sum(_tops(folded))
-    padding = _weights_and_products(folded.removed_scores - shift, folded.removed_values)
-    cls = _weights_and_products(
+    shift = sum(tops(folded))
+    padding = weights_and_products(folded.removed_scores - shift, folded.removed_values)
+    cls = weights_and_products(
         (folded.cls_score + folded.position_scores[0] - shift)[None],
         (folded.cls_value + folded.position_values[0])[None],
     )
@@ -90,7 +90,7 @@ def _tail_table(folded: FoldedDocument) -> Floats:
     return behind[1:] + cls
 
 
-def _tops(folded: FoldedDocument) -> tuple[Floats, Floats]:
+def tops(folded: FoldedDocument) -> tuple[Floats, Floats]:
     """Two constants per head that cancel in the quotient and keep exp() in range, whatever is deleted."""
     tokens = np.concatenate([folded.word_scores, folded.cls_score[None], folded.unknown_score[None]])
     return tokens.max(axis=0), folded.position_scores.max(axis=0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -78,10 +79,10 @@ def size_moments_of_many(
         raise ParameterError("games of one call share the number of heads and of size weights: split them by these")
     classes = [checked_targets(game, target)[0] for game, target in zip(games, targets, strict=True)]
     results: list[Moments | None] = [None] * len(games)
-    free = _free_bytes(device)
+    free = free_bytes(device)
     budget = free if memory_bytes is None else memory_bytes
-    for members, rule in _batches(games, tolerance, budget):
-        block = _nodes_at_once(games[members[0]], len(members), len(rule), budget)
+    for members, rule in batches_of_like_games(games, tolerance, budget):
+        block = nodes_at_once(games[members[0]], len(members), len(rule), budget)
         F, G = _moments_of_batch(games, classes, weights, members, rule, block, device)
         for i, member in enumerate(members):
             game = games[member]
@@ -96,7 +97,7 @@ def size_moments_of_many(
     return [result for result in results if result is not None]
 
 
-def _free_bytes(device: str) -> int:
+def free_bytes(device: str) -> int:
     if torch.device(device).type == "cuda":
         if not torch.cuda.is_available():
             raise ParameterError(f"device {device!r} was asked for, but torch finds no CUDA here: use device='cpu'")
@@ -104,17 +105,31 @@ def _free_bytes(device: str) -> int:
     return CPU_BYTES
 
 
-def _state_bytes(game: RatioGame) -> int:
+class SizedGame(Protocol):
+    """What a batch must know of a game before it is loaded."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def n_heads(self) -> int: ...
+
+    def denominator_range(self) -> tuple[Floats, Floats]: ...
+
+
+def _state_bytes(game: SizedGame) -> int:
     """Q and T of all steps, for one node of all heads."""
     d = game.n_features
     return 8 * (d + 1) * (d + 2) * game.n_heads
 
 
-def _nodes_at_once(longest: RatioGame, documents: int, nodes: int, budget: int) -> int:
+def nodes_at_once(longest: SizedGame, documents: int, nodes: int, budget: int) -> int:
     return max(1, min(nodes, budget // (_state_bytes(longest) * documents)))
 
 
-def _batches(games: Sequence[RatioGame], tolerance: float, budget: int) -> Iterator[tuple[list[int], ExponentialSum]]:
+def batches_of_like_games(
+    games: Sequence[SizedGame], tolerance: float, budget: int
+) -> Iterator[tuple[list[int], ExponentialSum]]:
     """Groups of like denominators, cut into batches that fit the memory, longest documents first."""
     ratios = [float((high / low).max()) for low, high in (game.denominator_range() for game in games)]
     groups: dict[int, list[int]] = {}

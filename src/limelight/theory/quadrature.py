@@ -11,7 +11,7 @@ The trapezoid rule in x with step h, scaled by D, is a Riemann sum of φ(y) = ex
   geometric tail of nodes is a positive measure on [0, λ_1] and exp(-λD) is smooth on it, so an m-point Gauss rule
   replaces all of it with error (λ_1 D)^{2m+1} ‖p_m‖² / (2m)!, p_m its monic orthogonal polynomial.
 
-For R = 1e9 and 1e-12 the rule has 78 nodes instead of 160, all weights positive. (An optimal sum would have about 64.)
+For R = 1e9 and 1e-12 the rule has 78 nodes instead of 160, all weights positive.
 """
 
 from __future__ import annotations

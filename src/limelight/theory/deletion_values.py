@@ -1,0 +1,271 @@
+"""Exact means by coalition size when words are deleted, so that exact LIME and Shapley values follow as for masking.
+
+What follows a deleted word moves up: word i, as the p-th word that is left, has weight g_{i,p} = exp(s_i + s_p) and
+value w_i + w_p, and behind the last word stands padding whose sums depend on p alone. So
+
+    f(z) = (1/K) Σ_heads N(z)/D(z),     D(z) = [CLS] + Σ_{i kept} g_{i,p(i)} + padding(number kept)
+
+and 1/D is a sum of exponentials (`quadrature`), whose means over the subsets of one size come from a recursion over
+words with the number kept as its state (`deletion_recursion`): O(K L d²), as for masking.
+
+Features that own one word each (occurrences, or words that stand once) are free in that recursion. A feature that owns
+several words couples distant places: it is conditioned on. Each of the 2^R states of R such features leaves a recursion
+over the free words, in which the words of a kept one always stay and those of a removed one are not there; the means
+are put together with the exact chance of each state. With few of them that is exact; with many it is not offered.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.errors import ParameterError
+from limelight.theory.deletion import tail_table, tops
+from limelight.theory.folding import FoldedDocument
+from limelight.theory.moments import (
+    DEFAULT_TOLERANCE,
+    Moments,
+    checked_weights,
+    recursion_rounding,
+    tolerance_of_rule,
+)
+from limelight.theory.quadrature import ExponentialSum, exponential_sum
+from limelight.theory.values import ExactValues
+
+MOST_REPEATED = 6
+"""Features of several words that are conditioned on: 64 recursions, half a second for 170 words."""
+_NODES_AT_ONCE = 8
+"""Quadrature nodes whose exponentials are in memory at once: they stay in the cache."""
+_ROW_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class DeletionGame:
+    """One class of a document whose words are deleted. Scaling one head's numbers by a common factor changes nothing.
+
+    Word i at position p has weight g_word_i · g_place_p and value w_word_i + w_place_p.
+    """
+
+    g_word: Floats  # (K, T)
+    w_word: Floats  # (K, T)
+    g_place: Floats  # (K, T): positions 1..T
+    w_place: Floats  # (K, T)
+    tail: Floats  # (K, T + 1): [CLS] and the padding behind p words
+    tail_N: Floats  # (K, T + 1): the same times their values
+
+    @classmethod
+    def of(cls, folded: FoldedDocument, target: int) -> DeletionGame:
+        """The game of a folded document for one class."""
+        folded = folded.of_class(target)
+        n_words, K, _ = folded.word_values.shape
+        top_word, top_place = tops(folded)
+        at = slice(1, 1 + n_words)
+        tail = tail_table(folded)[: n_words + 1]
+        return cls(
+            g_word=np.exp(folded.word_scores - top_word).T,
+            w_word=folded.word_values[:, :, 0].T,
+            g_place=np.exp(folded.position_scores[at] - top_place).T,
+            w_place=folded.position_values[at, :, 0].T,
+            tail=tail[:, :K].T,
+            tail_N=tail[:, K:].T,
+        )
+
+    @property
+    def n_heads(self) -> int:
+        return len(self.g_word)
+
+    @property
+    def n_features(self) -> int:
+        """Words, where each is a feature of its own."""
+        return self.g_word.shape[1]
+
+    def denominator_range(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest D over all coalitions of words, per head."""
+        T = self.n_features
+        places = np.broadcast_to(np.clip(np.arange(T + 1) - 1, 0, T - 1), (T, T + 1))
+        return _denominator_range(self.at(np.arange(T), places)[0], np.ones(T, dtype=bool), self.tail)
+
+    def at(self, words: Integers, places: Integers) -> tuple[Floats, Floats]:
+        """g and g·w (K, m, ...) of words (m,) at the places (m, ...), counted from 0."""
+        g = self.g_word[:, words, None] * self.g_place[:, places]
+        return g, g * (self.w_word[:, words, None] + self.w_place[:, places])
+
+    def largest_output(self) -> float:
+        """A bound on (1/K) Σ_heads |N/D| over all coalitions: N/D is a mean of the parts' own values."""
+        ends = [self.w_word.max(axis=1) + self.w_place.max(axis=1), self.w_word.min(axis=1) + self.w_place.min(axis=1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            around = np.where(self.tail_N == 0.0, 0.0, np.abs(self.tail_N) / self.tail).max(axis=1)
+        return float(np.maximum(around, np.abs(ends).max(axis=0)).mean())
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The words that are left under one condition, in their order: free ones, and those that always stay."""
+
+    words: Integers  # (m,)
+    free: Coalitions  # (m,)
+
+    @property
+    def n_free(self) -> int:
+        return int(self.free.sum())
+
+    def positions(self) -> Integers:
+        """(m, n + 1): at which of the positions 1..T word i stands with p free words kept, itself included."""
+        stay_before: Integers = np.cumsum(~self.free) - (~self.free)
+        p = np.arange(self.n_free + 1)
+        # A word that stays comes behind p free ones and those that stay before it; a free one is the p-th itself.
+        return p[None, :] + stay_before[:, None] + (~self.free)[:, None]
+
+    @property
+    def n_stay(self) -> int:
+        return len(self.free) - self.n_free
+
+
+def deletion_moments(
+    folded: FoldedDocument,
+    target: int,
+    owned: Sequence[Sequence[int]],
+    size_weights: Floats,
+    tolerance: float = DEFAULT_TOLERANCE,
+) -> Moments:
+    """F_s and Σ_s w_s G_{s,j} for each row w of `size_weights` (W, d + 1), features j owning the words `owned[j]`.
+
+    Words that no feature owns always stay. Equal input gives equal bytes.
+    """
+    d, game = len(owned), DeletionGame.of(folded, target)
+    weights = checked_weights(size_weights, d)
+    repeated = [j for j, own in enumerate(owned) if len(own) > 1]
+    if len(repeated) > MOST_REPEATED:
+        raise ParameterError(
+            f"{len(repeated)} features stand in several places, and exact values for deleted words take at most "
+            f"{MOST_REPEATED} of these: use features='occurrences', removal='mask', or a sampled method"
+        )
+    single = [j for j in range(d) if j not in repeated]
+    single.sort(key=lambda j: owned[j][0])
+    F, G, n = np.zeros(d + 1), np.zeros((len(weights), d)), len(single)
+    error, nodes = 0.0, 0
+    for states in itertools.product((True, False), repeat=len(repeated)):
+        gone = [j for j, stays in zip(repeated, states, strict=True) if not stays]
+        chain = _chain(game.g_word.shape[1], owned, single, gone)
+        # The chance that s removed features are these of the repeated ones, and the rest single ones.
+        rows = np.arange(len(gone), len(gone) + n + 1)
+        chance = np.array([math.comb(n, s - len(gone)) / math.comb(d, s) for s in rows.tolist()])
+        inner = weights[:, rows] * chance
+        means, kept, rules = _moments_of_chain(game, chain, inner, tolerance)
+        F[rows] += chance * means
+        G[:, single] += kept
+        for j, stays in zip(repeated, states, strict=True):
+            if stays:
+                G[:, j] += inner @ means
+        error, nodes = max(error, *(rule.error for rule in rules)), nodes + sum(map(len, rules))
+    return Moments(
+        F=F[None],
+        G=G[None],
+        error=error + recursion_rounding(len(folded.word_scores) + 2),
+        largest_output=np.array([game.largest_output()]),
+        nodes=nodes,
+    )
+
+
+def deletion_banzhaf_weights(d: int) -> Floats:
+    """The chance of s removed features when each is kept by a fair coin: C(d, s) / 2^d."""
+    return np.array([math.comb(d, s) / 2**d for s in range(d + 1)])
+
+
+def banzhaf_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
+    """Banzhaf values from moments whose size weights number `row` are `deletion_banzhaf_weights`.
+
+    E[f | j kept] - E[f | j removed] = 4 E[f 1{j kept}] - 2 E[f], a mean of differences of two values of f.
+    """
+    d, largest = moments.n_features, float(moments.largest_output[target_row])
+    mean = float(deletion_banzhaf_weights(d) @ moments.F[target_row])
+    values = 4.0 * moments.G[target_row, row] - 2.0 * mean
+    return ExactValues(values, largest * (2.0 * moments.error + 8.0 * moments.rounding), moments.nodes)
+
+
+def _chain(n_words: int, owned: Sequence[Sequence[int]], single: list[int], gone: list[int]) -> _Chain:
+    free, absent = np.zeros(n_words, dtype=bool), np.zeros(n_words, dtype=bool)
+    free[[owned[j][0] for j in single]] = True
+    for j in gone:
+        absent[list(owned[j])] = True
+    return _Chain(np.flatnonzero(~absent), free[~absent])
+
+
+def _moments_of_chain(
+    game: DeletionGame, chain: _Chain, size_weights: Floats, tolerance: float
+) -> tuple[Floats, Floats, list[ExponentialSum]]:
+    """Means by number removed (n + 1,), and Σ_s w_s G_{s,j} (W, n) of the free words."""
+    from limelight.theory.deletion_recursion import accumulate  # numba takes half a second to import
+
+    n = chain.n_free
+    # States that cannot be (more words kept than have come) are never read: any position serves for them.
+    g, A = game.at(chain.words, np.clip(chain.positions() - 1, 0, game.g_place.shape[1] - 1))  # (K, m, n + 1)
+    left = chain.n_stay + np.arange(n + 1)
+    tail, tail_N = game.tail[:, left], game.tail_N[:, left]
+    lowest, highest = _denominator_range(g, chain.free, tail)
+    allowed = tolerance_of_rule(tolerance, len(chain.words) + 2)
+    rules = [exponential_sum(float(high / low), allowed) for low, high in zip(lowest, highest, strict=True)]
+    F, kept = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1))
+    by_kept, exponentials = np.ascontiguousarray(size_weights[:, ::-1]), _Exponentials(chain.free)
+    for head, (unit, rule) in enumerate(zip(lowest, rules, strict=True)):
+        # In units of the smallest denominator, λD runs from nearly 0 to about 30 and exp() stays in range.
+        own, A_head, tail_head, tail_N_head = g[head] / unit, A[head] / unit, tail[head] / unit, tail_N[head] / unit
+        for first in range(0, len(rule), _NODES_AT_ONCE):
+            nodes = rule.nodes[first : first + _NODES_AT_ONCE]
+            accumulate(
+                exponentials(nodes, own),
+                A_head,
+                chain.free,
+                np.exp(-np.outer(nodes, tail_head)),
+                tail_N_head,
+                rule.weights[first : first + _NODES_AT_ONCE] / game.n_heads,
+                by_kept,
+                F,
+                kept,
+            )
+    return F[::-1], kept.sum(axis=-1), rules
+
+
+class _Exponentials:
+    """exp(-λ g) for some nodes λ and g (m, n + 1), in memory that is used again.
+
+    By torch, which has vectors for it on every processor; and only for states that can be: after i words at most so
+    many free ones are kept, so rows are taken in blocks that grow wider.
+    """
+
+    def __init__(self, free: Coalitions) -> None:
+        import torch
+
+        self._torch, m, n = torch, len(free), int(free.sum())
+        self._memory = torch.empty((_NODES_AT_ONCE, m, n + 1), dtype=torch.float64)
+        reached = np.cumsum(free)
+        ends = np.unique(np.linspace(0, m, _ROW_BLOCKS + 1).astype(int))
+        self._blocks = [(slice(a, b), slice(0, int(reached[b - 1]) + 1)) for a, b in itertools.pairwise(ends)]
+
+    def __call__(self, nodes: Floats, g: Floats) -> Floats:
+        memory = self._memory[: len(nodes)]
+        minus, lam = self._torch.from_numpy(-g), self._torch.from_numpy(nodes.copy())[:, None, None]
+        for rows, columns in self._blocks:
+            block = memory[:, rows, columns]
+            self._torch.mul(lam, minus[rows, columns], out=block)
+            block.exp_()
+        exponentials: Floats = memory.numpy()
+        return exponentials
+
+
+def _denominator_range(g: Floats, free: Coalitions, tail: Floats) -> tuple[Floats, Floats]:
+    """The smallest and the largest D over all coalitions, per head: the recursion with minima and maxima for means."""
+    low, high = np.full(tail.shape, np.inf), np.full(tail.shape, -np.inf)
+    low[:, 0] = high[:, 0] = 0.0
+    for i, may_go in enumerate(free):
+        if may_go:
+            low[:, 1:] = np.minimum(low[:, 1:], low[:, :-1] + g[:, i, 1:])
+            high[:, 1:] = np.maximum(high[:, 1:], high[:, :-1] + g[:, i, 1:])
+        else:
+            low, high = low + g[:, i], high + g[:, i]
+    return (low + tail).min(axis=1), (high + tail).max(axis=1)
