@@ -154,10 +154,10 @@ def test_all_methods_are_those_that_the_model_can_serve(
 def test_removal_and_output_decide_which_methods_apply(folder: Path) -> None:
     options = ("--method", "all", "--removal", "delete", "--samples", "20", "--format", "json")
     result = run("explain", "fine film", "--model", folder, *options)
-    assert "lime-limit" in result.stderr
-    assert "lime-limit" not in result.stdout
+    assert "lime-theorem" in result.stderr
+    assert "lime-theorem" not in result.stdout
     shapley = json.loads(result.stdout)["explanations"][-1]
-    assert (shapley["method"], shapley["exact"]) == ("shapley", False)
+    assert (shapley["method"], shapley["exact"]) == ("shapley", False)  # it was given a number of samples
 
 
 def test_any_option_of_a_method_can_be_set(folder: Path) -> None:

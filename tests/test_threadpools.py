@@ -29,12 +29,17 @@ ENDINGS: list[BaseException | None] = [None, ValueError("inside"), KeyboardInter
 
 def limits() -> tuple[int, int, int]:
     """Threads of BLAS (the process's), of OpenMP and of torch (the calling thread's)."""
-    pools = {api: {info["num_threads"] for info in threadpool_info() if info["user_api"] == api} for api in APIS}
+    pools = {api: {info["num_threads"] for info in threadpool_info() if _is(info, api)} for api in APIS}
     assert all(len(numbers) == 1 for numbers in pools.values()), pools
     return (*(numbers.pop() for numbers in pools.values()), torch.get_num_threads())
 
 
-APIS = ("blas", "openmp")
+def _is(info: dict[str, Any], api: str) -> bool:
+    """NumPy's BLAS and torch's OpenMP: other packages may have brought their own along."""
+    return info["user_api"] == api and APIS[api] in info["filepath"]
+
+
+APIS = {"blas": "numpy", "openmp": "torch"}
 FREE, ALONE = (BEFORE,) * 3, (1,) * 3
 
 

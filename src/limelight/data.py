@@ -1,4 +1,8 @@
-"""Labelled texts from a file: CSV, TSV, JSON lines, Parquet, or a folder with one subfolder of .txt files per label."""
+"""Labelled texts from a file: CSV, TSV, JSON lines, Parquet, or a folder with one subfolder of .txt files per label.
+
+A file that cannot be used is a DataError that names it, the place and what to do, whatever is wrong with it. Half of a
+surrogate pair, as JSON can spell it ("\\ud83d"), is refused with its row: no file could hold what is learnt from it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import io
 import json
 import math
 import os
+import re
+import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +22,17 @@ from typing import Any
 import numpy as np
 
 from limelight.arrays import Integers
-from limelight.errors import DataError, UnknownNameError
+from limelight.errors import DataError, ParameterError, UnknownNameError
+from limelight.files import reason
 
 Columns = dict[str, list[Any]]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 _ROWS_SHOWN = 5
 """Row numbers that an error names: enough to find the pattern."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PATH_SHOWN = 200
+"""Characters of a path: one that is too long to exist would fill the screen."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,17 @@ class LabelledTexts:
     texts: tuple[str, ...]
     labels: Integers
     label_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.texts) != len(self.labels):
+            raise DataError(f"{len(self.texts)} texts have {len(self.labels)} labels: give one label for each text")
+        for i, text in enumerate(self.texts, start=1):
+            if not isinstance(text, str):
+                raise DataError(f"text {i} is {text!r:.40}, but texts are strings: leave it out, or write it as one")
+            if half := _half_of_a_pair(text):
+                raise DataError(f"text {i} holds {half}: write the character in full, or take it out")
+        if half := next(filter(None, map(_half_of_a_pair, self.label_names)), None):
+            raise DataError(f"the labels {self.label_names!a:.80} hold {half}: write the character in full")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -51,6 +72,10 @@ def read_labelled(
     alphabet. `label_names` renames them: {"0": "negative", "1": "positive"}. `known` gives the labels of a model, in
     its order, for data that it is to be tested on: other labels are an error, and not all of them need to occur.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(f"data must be the path of a file, or LabelledTexts: got {path!r:.80}")
+    if label_names is not None and not isinstance(label_names, Mapping):
+        raise ParameterError(f'label_names must be a mapping such as {{"0": "negative"}}: got {label_names!r:.80}')
     file = Path(path)
     columns = _read_columns(file, text_column, label_column)
     for name in (text_column, label_column):
@@ -68,11 +93,9 @@ def read_labelled(
 
 
 def _read_columns(file: Path, text_column: str, label_column: str) -> Columns:
-    if file.is_dir():
+    if _is_folder(file):
         texts, labels = _read_folders(file)
         return {text_column: texts, label_column: labels}
-    if not file.exists():
-        raise DataError(f"there is no file {file}: check the path (the current folder is {Path.cwd()})")
     suffix = file.suffix.lower()
     if suffix in (".csv", ".tsv"):
         return _read_csv(file, "," if suffix == ".csv" else "\t")
@@ -83,8 +106,37 @@ def _read_columns(file: Path, text_column: str, label_column: str) -> Columns:
     raise DataError(f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}")
 
 
+def _is_folder(file: Path) -> bool:
+    """Whether there is a folder; an error where there is nothing at all, or nothing that can be asked for."""
+    try:
+        return stat.S_ISDIR(os.stat(file).st_mode)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"there is no file {file!s:.{_PATH_SHOWN}}: check the path (the current folder is {os.getcwd()})"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: Exception) -> DataError:
+    shown = str(file)
+    shown = shown if len(shown) <= _PATH_SHOWN else f"{shown[:_PATH_SHOWN]}…"
+    return DataError(f"cannot read {shown}: {reason(error)}; check its name, its permissions and the disk")
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+    except MemoryError as error:
+        raise DataError(
+            f"{file} has {file.stat().st_size:,} bytes, more than the memory can hold: give a part of it"
+        ) from error
+
+
 def _decode(file: Path) -> str:
-    content = file.read_bytes()
+    content = _bytes(file)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -104,7 +156,7 @@ def _read_csv(file: Path, delimiter: str) -> Columns:
         header = next(reader, [])
         columns: Columns = {name: [] for name in header}
         if len(columns) != len(header):
-            raise DataError(f"{file} has two columns of the same name: {', '.join(header)}; rename one of them")
+            raise _same_name(file, header)
         for row in reader:
             if not row:  # a blank line
                 continue
@@ -131,9 +183,11 @@ def _read_jsonl(file: Path) -> Columns:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{file}, line {number}: not valid JSON ({error}); each line must be one object") from error
+            record = json.loads(line, object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
+            raise DataError(
+                f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
+            ) from error
         if not isinstance(record, dict):
             raise DataError(f"{file}, line {number}: {line.strip()[:40]} is not an object; each line must be one")
         records.append(record)
@@ -141,37 +195,64 @@ def _read_jsonl(file: Path) -> Columns:
     return {name: [record.get(name) for record in records] for name in names}
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r:.40} stands in it twice")
+    return record
+
+
+def _same_name(file: Path, names: Sequence[str]) -> DataError:
+    return DataError(f"{file} has two columns of the same name: {', '.join(names):.200}; rename one of them")
+
+
 def _read_parquet(file: Path, wanted: Iterable[str]) -> Columns:
     try:
-        import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(f'reading {file} needs pyarrow: pip install "limelight[data]"') from error
     try:
         with pyarrow.parquet.ParquetFile(file) as parquet:
             names = parquet.schema_arrow.names
-            table = parquet.read(columns=[name for name in wanted if name in names])
-    except (pyarrow.ArrowException, OSError) as error:
+            read = [name for name in wanted if name in names]
+            if any(names.count(name) > 1 for name in read):
+                raise _same_name(file, names)
+            table = parquet.read(columns=read)
+        # The other columns are named, for an error to list, but not read.
+        return {name: table.column(name).to_pylist() if name in read else [] for name in names}
+    except DataError:
+        raise
+    # It raises its own errors, the system's, those of decoding (bad UTF-8) and of dates that Python does not have.
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {reason(error)}".split())
         raise DataError(
-            f"{file} cannot be read as Parquet ({error}): write it again, or give CSV or JSON lines"
+            f"{file} cannot be read as Parquet ({why:.200}): write it again, or give CSV or JSON lines"
         ) from error
-    # The other columns are named, for an error to list, but not read.
-    return {name: table.column(name).to_pylist() if name in table.column_names else [] for name in names}
 
 
 def _read_folders(folder: Path) -> tuple[list[Any], list[Any]]:
     """The form IMDB is distributed in, train/{pos,neg}/*.txt. Its `unsup` texts have no label."""
     texts: list[Any] = []
     labels: list[Any] = []
-    for subfolder in sorted(entry for entry in folder.iterdir() if entry.is_dir() and entry.name != "unsup"):
-        for file in sorted(subfolder.glob("*.txt")):
-            texts.append(_decode(file))
-            labels.append(subfolder.name)
+    for name in _names(folder):
+        if name == "unsup" or not os.path.isdir(folder / name):
+            continue
+        for file in [entry for entry in _names(folder / name) if entry.endswith(".txt")]:
+            texts.append(_decode(folder / name / file))
+            labels.append(name)
     if not texts:
         raise DataError(
             f"{folder} is a folder without */*.txt: give a file, or a folder with one subfolder of .txt files per label"
         )
     return texts, labels
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise _unreadable(folder, error) from error
 
 
 # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,6 +274,14 @@ def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
             raise DataError(
                 f"{file}: column {column!r} must hold texts, but row {i} is {text!r:.40}; name the right column"
             )
+        if half := _half_of_a_pair(text):
+            raise DataError(f"{file}: the text of row {i} holds {half}: write the character in full, or remove the row")
+
+
+def _half_of_a_pair(text: str) -> str | None:
+    """What is wrong with a text that cannot be written to a file."""
+    half = _SURROGATE.search(text)
+    return half and f"half of a character ({half[0]!a}, a lone surrogate, at character {half.start() + 1})"
 
 
 def _label_strings(file: Path, raw: Sequence[Any], column: str) -> list[str]:
@@ -207,6 +296,8 @@ def _label_string(file: Path, value: Any, row: int, column: str) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():  # whole numbers that passed through a column of floats
         return str(int(value))
+    if isinstance(value, str) and (half := _half_of_a_pair(value)):
+        raise DataError(f"{file}: the label of row {row} holds {half}: write the character in full, or remove the row")
     if isinstance(value, int | str):
         return str(value)
     raise DataError(
@@ -223,14 +314,15 @@ def _number_labels(
         raise UnknownNameError(f"label in {file}", unnamed[0], renamed)
     names = tuple(dict.fromkeys(renamed.get(value, value) for value in values))
     if known is not None:
-        if strange := [name for name in names if name not in known]:
+        if strange := sorted(set(names) - set(known)):
             raise UnknownNameError(f"label in {file}", strange[0], known)
         names = tuple(known)
     elif len(names) == 1:
         raise DataError(
             f"{file} has one class only: all {len(raw)} rows are {names[0]!r}; give data of two classes or more"
         )
-    number = {value: names.index(renamed.get(value, value)) for value in values}
+    numbers = {name: i for i, name in enumerate(names)}
+    number = {value: numbers[renamed.get(value, value)] for value in values}
     return names, np.array([number[value] for value in raw], dtype=np.int64)
 
 

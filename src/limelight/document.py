@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from limelight.errors import EmptyTextError, InputError
+from limelight.errors import EmptyTextError, InputError, shown
 
 UNKNOWN = "[UNK]"
 """The unknown token. Written literally in a text it reads as that token, so that other tools can mask with it."""
@@ -83,6 +83,13 @@ def read_words(text: str) -> tuple[Word, ...]:
     return tuple([Word(form, start, end) for form, (start, end) in zip(forms, spans, strict=True)])
 
 
+def check_text(text: object) -> None:
+    """Say what is no text; an empty one is one."""
+    if not isinstance(text, str):
+        hint = "decode it first" if isinstance(text, bytes | bytearray | memoryview) else "give its words as one string"
+        raise InputError(f"a text must be a string: got {type(text).__name__} {shown(text)}; {hint}")
+
+
 @dataclass(frozen=True)
 class Document:
     """A text and the words of it that a model reads; `notices` say what a reader must know about how it was read."""
@@ -94,12 +101,10 @@ class Document:
     @classmethod
     def read(cls, text: str, limit: int | None = None) -> Document:
         """Read a text; beyond `limit` words it is cut, with a notice."""
-        if not isinstance(text, str):
-            raise InputError(f"a text must be a string: got {type(text).__name__}; decode bytes first")
+        check_text(text)
         words = read_words(text)
         if not words:
-            shown = repr(text if len(text) <= 40 else text[:40] + "…")
-            raise EmptyTextError(f"the text has no words: got {shown}; give a text with at least one word")
+            raise EmptyTextError(f"the text has no words: got {shown(text)}; give a text with at least one word")
         if limit is None or len(words) <= limit:
             return cls(text, words)
         cut = f"the text has {len(words)} words, this model reads {limit}: the last {len(words) - limit} were cut"

@@ -8,7 +8,8 @@
     ├── CapabilityError          this model cannot do what this method needs
     ├── CheckpointError          a model folder that cannot be read
     ├── DataError                a data file that cannot be used
-    └── NumericalError           a result that is not finite, or a tolerance that cannot be met
+    ├── NumericalError           a result that is not finite, or a tolerance that cannot be met
+    └── TooLargeError            a question that takes more memory than there is
 
 Each message says what was wrong, what was given, and what to do.
 """
@@ -17,6 +18,31 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+from limelight.show.visible import visible
+
+_LONGEST_SHOWN = 80
+"""Characters of a value that a message repeats."""
+_NAMES_SHOWN = 20
+"""Names that a message lists where there are more."""
+
+
+def shown(value: object) -> str:
+    """A value that was given, for a message: as Python writes it, on one line, printable anywhere and never long."""
+    if isinstance(value, str | bytes | bytearray):
+        value = value[:_LONGEST_SHOWN]  # the repr of a whole book would be cut anyway
+    try:
+        written = visible(repr(value))
+    except Exception as error:  # the repr is the caller's own code; Python itself refuses integers of 5,000 digits
+        written = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    return written if len(written) <= _LONGEST_SHOWN else written[: _LONGEST_SHOWN - 1] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names to choose from, for a message: the first ones where there are many."""
+    every = list(names)
+    more = f", … ({len(every):,} in all)" if len(every) > _NAMES_SHOWN else ""
+    return ", ".join(map(shown, every[:_NAMES_SHOWN])) + more
 
 
 class LimelightError(Exception):
@@ -36,9 +62,26 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, given: object, known: Iterable[str]) -> None:
         names = list(known)
-        near = difflib.get_close_matches(str(given), names, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        super().__init__(f"unknown {kind} {given!r}: {hint}choose from {', '.join(map(repr, names))}")
+        comparable = isinstance(given, str) and len(given) <= _LONGEST_SHOWN
+        near = difflib.get_close_matches(str(given), names, n=1) if comparable else []
+        hint = f"did you mean {shown(near[0])}? " if near else ""
+        super().__init__(f"unknown {kind} {shown(given)}: {hint}choose from {listed(names)}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """By its message: it comes back whole from another process."""
+        return _from_message, (type(self), str(self))
+
+
+def _from_message(kind: type[UnknownNameError], message: str) -> UnknownNameError:
+    return kind.__new__(kind, message)
+
+
+def known_name(kind: str, given: object, known: Iterable[str]) -> str:
+    """`given` as a plain string, if it is one of the names that exist; anything else is an UnknownNameError."""
+    names = list(known)
+    if not isinstance(given, str) or given not in names:
+        raise UnknownNameError(kind, given, names)
+    return str.__str__(given)
 
 
 class ParameterError(InputError):
@@ -59,3 +102,7 @@ class DataError(LimelightError):
 
 class NumericalError(LimelightError, ArithmeticError):
     """A number is not finite, or a requested precision cannot be reached."""
+
+
+class TooLargeError(LimelightError, MemoryError):
+    """What was asked takes more memory than there is."""

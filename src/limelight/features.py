@@ -10,7 +10,7 @@ import numpy as np
 
 from limelight.arrays import Floats, Integers
 from limelight.document import Document, Span
-from limelight.errors import UnknownNameError
+from limelight.errors import known_name
 
 FeatureKind = Literal["words", "occurrences"]
 NOBODY = -1
@@ -41,9 +41,7 @@ class Features:
 
 def features_of(document: Document, kind: FeatureKind) -> Features:
     """Group the words of a document into features."""
-    if kind not in KINDS:
-        raise UnknownNameError("kind of features", kind, KINDS)
-    owned = KINDS[kind](document)
+    owned = KINDS[known_name("kind of features", kind, KINDS)](document)
     owner_of = [NOBODY] * len(document.words)
     for j, group in enumerate(owned):
         for i in group:

@@ -221,6 +221,14 @@ class FoldedView(Protocol):
     def folded(self) -> FoldedDocument: ...
 
 
+@runtime_checkable
+class SeenByClass(Protocol):
+    """Can leave out the classes that a question is not about."""
+
+    def seen_by(self, target: int) -> tuple[Any, int]:
+        """A view of the same kind that knows `target` alone, and its number there; the view itself where few know."""
+
+
 CAPABILITIES: dict[type, str] = {
     Perturbable: "perturbation",
     Attentive: "attention",

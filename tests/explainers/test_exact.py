@@ -123,9 +123,15 @@ def test_precision_sets_the_error() -> None:
         limelight.explain(model, TEXT, "shapley", precision=1e-30)
 
 
-@pytest.mark.parametrize("method", ["lime-limit", "banzhaf", "lime-theorem"])
-@pytest.mark.parametrize("arguments", [{"removal": "delete"}, {"output": "probability"}])
-def test_what_is_no_ratio_game_is_refused_with_a_way_out(method: str, arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("lime-limit", {"output": "probability"}),
+        ("banzhaf", {"removal": "delete", "output": "probability"}),
+        ("lime-theorem", {"removal": "delete"}),
+    ],
+)
+def test_what_has_no_exact_value_is_refused_with_a_way_out(method: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(CapabilityError, match=r"you can use .*lime"):
         limelight.explain(small_model(), TEXT, method, **arguments)
 
@@ -180,3 +186,64 @@ def test_sample_size_advice_at_its_ends() -> None:
     pair = np.array([9.0, 9, 9, 9, 1.0, 0.0])
     noise = np.array([0, 0, 0, 0, 1 / math.sqrt(2), 1 / math.sqrt(2)])
     assert samples_for_stable_top(pair, noise, 1000) == pytest.approx(1000 * z**2, rel=2e-3)
+
+
+@pytest.mark.parametrize("method", ["lime-limit", "shapley"])
+def test_the_intercept_has_a_bound_of_its_own(method: str) -> None:
+    e = limelight.explain(small_model(), TEXT, method)
+    assert 0 < e.diagnostics["intercept_error"] < ENUMERATED
+    coarse = limelight.explain(small_model(), TEXT, method, precision=1e-4)
+    assert abs(coarse.diagnostics["intercept"] - e.diagnostics["intercept"]) <= coarse.diagnostics["intercept_error"]
+
+
+# ── deleted words ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", ["words", "occurrences"])
+def test_deleted_words_have_exact_values_too(kind: Any) -> None:
+    """Against forwards of texts from which the words were cut out."""
+    model, text = small_model(2), "great film , bad end and bad film"
+    document = model.read(text)
+    features = features_of(document, kind)
+    kept = all_coalitions(len(features))
+    f = perturbed_logits(model, document, features, kept, "delete")[:, 1]
+    arguments: dict[str, Any] = {"target": "neutral", "features": kind, "removal": "delete"}
+    shapley = limelight.explain(model, text, "shapley", **arguments)
+    np.testing.assert_allclose(shapley.weights, shapley_by_subsets(kept, f), rtol=0, atol=ENUMERATED)
+    assert (shapley.exact, shapley.stderr, shapley.evaluations) == (True, None, 0)
+    banzhaf = limelight.explain(model, text, "banzhaf", **arguments)
+    by_coins = [f[kept[:, j]].mean() - f[~kept[:, j]].mean() for j in range(len(features))]
+    np.testing.assert_allclose(banzhaf.weights, by_coins, rtol=0, atol=ENUMERATED)
+    lime = limelight.explain(model, text, "lime-limit", n_samples=400, kernel_width=0.5, ridge=0.3, **arguments)
+    np.testing.assert_allclose(lime.weights, expected_lime(kept, f, 400, 0.5, 0.3), rtol=0, atol=ENUMERATED)
+
+
+def test_sampled_lime_that_deletes_approaches_the_exact_value() -> None:
+    model = small_model(1)
+    arguments: dict[str, Any] = {"target": "positive", "features": "occurrences", "removal": "delete"}
+    exact = limelight.explain(model, TEXT, "lime-limit", n_samples=2000, **arguments).weights
+    runs = [limelight.explain(model, TEXT, "lime", n_samples=2000, seed=s, **arguments) for s in range(30)]
+    weights = np.array([run.weights for run in runs])
+    noise = weights.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    assert np.abs((weights.mean(axis=0) - exact) / noise).max() < 4.5
+
+
+def test_many_texts_are_deleted_from_as_if_alone() -> None:
+    model, texts = small_model(), ["great film", "the end is bad , bad", "good"]
+    several = limelight.explain(model, texts, "shapley", removal="delete", features="occurrences")
+    for text, own in zip(texts, several, strict=True):
+        alone = limelight.explain(model, text, "shapley", removal="delete", features="occurrences")
+        np.testing.assert_allclose(own.weights, alone.weights, rtol=0, atol=ENUMERATED)
+
+
+def test_texts_that_repeat_many_words_are_sampled_or_refused() -> None:
+    """Whether an option can be given never depends on the text."""
+    model = small_model()
+    few, many = "great film", " ".join("the film was great but too long".split() * 2)
+    assert limelight.explain(model, few, "shapley", removal="delete").exact
+    assert not limelight.explain(model, many, "shapley", removal="delete").exact
+    assert limelight.explain(model, many, "shapley", removal="delete", features="occurrences").exact
+    for text in (few, many):
+        assert not limelight.explain(model, text, "shapley", removal="delete", n_samples=20).exact
+    with pytest.raises(CapabilityError, match="at most 6 words that stand in several places, and this text has 7"):
+        limelight.explain(model, many, "lime-limit", removal="delete")

@@ -238,3 +238,145 @@ def test_outputs_that_are_not_finite_are_reported() -> None:
     model.W_l.data[0, 0, 0] = float("nan")
     with pytest.raises(NumericalError, match="not finite"):
         limelight.explain(model, TEXT, "lime")
+
+
+# ── extreme options ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+SIX = "the film was great but long"
+
+
+@pytest.mark.parametrize("original_first", [True, False])
+@pytest.mark.parametrize("kernel_width", [0.01, 1e-9, 1e-200, 5e-324])
+def test_a_kernel_in_which_the_document_alone_has_weight_is_refused(kernel_width: float, original_first: bool) -> None:
+    """Once 0 ± 0, R² = 1 from a single sample, and "check the model's weights"."""
+    with pytest.raises(ParameterError) as caught:
+        limelight.explain(small_model(), SIX, "lime", kernel_width=kernel_width, original_first=original_first)
+    said = str(caught.value)
+    assert f"kernel_width={kernel_width!r} is too narrow for 6 features" in said
+    assert f"{int(original_first)} of 5000 samples carry weight (effective number: 1)" in said
+    assert "use a larger one, 0.022 or more" in said
+
+
+def test_the_width_that_is_advised_is_enough() -> None:
+    for text, width in (("film", 0.25), (SIX, 0.022)):
+        with pytest.raises(ParameterError, match=f"{width} or more"):
+            limelight.explain(small_model(), text, "lime", kernel_width=1e-9)
+        assert np.abs(limelight.explain(small_model(), text, "lime", kernel_width=width).weights).max() > 1e-6
+
+
+def test_the_model_is_not_asked_where_there_is_nothing_to_fit() -> None:
+    asked = []
+
+    def model(texts: list[str]) -> np.ndarray:
+        asked.append(len(texts))
+        return np.full((len(texts), 2), 0.5)
+
+    with pytest.raises(ParameterError, match="too narrow"):
+        limelight.explain(limelight.wrap(model, labels=("no", "yes")), SIX, "lime", kernel_width=0.001, n_samples=2000)
+    assert sum(asked) <= 1  # the prediction
+
+
+@pytest.mark.parametrize("kernel_width", [1e155, 1e308])
+@pytest.mark.parametrize("method", ["lime", "lime-limit"])
+def test_a_kernel_wider_than_its_square_can_be_is_infinite(kernel_width: float, method: str) -> None:
+    wide, infinite = (
+        limelight.explain(small_model(), SIX, method, kernel_width=width) for width in (kernel_width, float("inf"))
+    )
+    np.testing.assert_array_equal(wide.weights, infinite.weights)
+
+
+@pytest.mark.parametrize("ridge", [5e-324, 1e-100, 1e-16, 1e-12, 1e-9])
+def test_a_tiny_ridge_and_fewer_samples_than_words_is_the_limit_of_no_ridge(ridge: float) -> None:
+    """Once a singular matrix, or weights of 1e14: the directions that no sample tells of have no weight."""
+    tiny, none = (limelight.explain(small_model(), SIX, "lime", n_samples=3, ridge=r) for r in (ridge, 0.0))
+    np.testing.assert_allclose(tiny.weights, none.weights, rtol=0, atol=1e-6)
+    assert tiny.stderr is not None
+    assert tiny.stderr.max() < 1.0
+    assert any("3 samples cannot tell 6 words apart" in notice for notice in tiny.notices)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    d=st.integers(1, 9),
+    n=st.integers(2, 40),
+    exponent=st.integers(-12, 1),
+    original_first=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_any_ridge_solves_the_normal_equations(d: int, n: int, exponent: int, original_first: bool, seed: int) -> None:
+    """Where H is singular but for the penalty too: the twin adds the penalty as rows to a least squares problem."""
+    rng, ridge = np.random.default_rng(seed), 10.0**exponent
+    kept = sample_coalitions(d, n, rng, original_first)
+    y, weights = rng.normal(size=n), kernel(kept, 0.25)
+    x, away = kept - np.average(kept, axis=0, weights=weights), y - np.average(y, weights=weights)
+    rows = np.vstack([np.sqrt(weights)[:, None] * x, np.sqrt(ridge) * np.eye(d)])
+    twin, *_ = np.linalg.lstsq(rows, np.concatenate([np.sqrt(weights) * away, np.zeros(d)]), rcond=None)
+    fit = fit_one(kept, y, weights, ridge)
+    # Small eigenvalues that are there, such as 3e-4 of a sample of all words, are kept by both.
+    np.testing.assert_allclose(fit.coefficients, twin, rtol=0, atol=1e-6 * max(1.0, np.abs(twin).max()))
+
+
+def test_sampled_coefficients_of_many_runs_know_the_same_limits() -> None:
+    from limelight.explainers.lime import sampled_coefficients
+    from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
+    from limelight.explainers.method import Question
+    from limelight.features import features_of
+
+    view = small_model().view(SIX)
+    question = Question(view, view.document, features_of(view.document, "words"), 0, view.logits)
+    for ridge in (0.0, 1e-100, 1e-9):
+        settings_ = LimeSettings(n_samples=3, ridge=ridge)
+        assert np.abs(sampled_coefficients(question, 0, ("mask",), settings_, 2)).max() < 100
+        assert np.abs(coefficients_of_runs([question], [0], ("mask",), settings_, 2)[0]).max() < 100
+    narrow = LimeSettings(kernel_width=0.005)
+    with pytest.raises(ParameterError, match="too narrow"):
+        sampled_coefficients(question, 0, ("mask",), narrow, 1)
+    with pytest.raises(ParameterError, match="too narrow"):
+        coefficients_of_runs([question], [0], ("mask",), narrow, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("lime", {"n_samples": 10**12}, r"n_samples=1000000000000 .* would take 70,000\.0 GB .* at most .* GB"),
+        ("shapley", {"n_samples": 10**12, "removal": "delete"}, r"n_samples=1000000000000 .* more than 1,000,000,000"),
+        ("shapley", {"n_permutations": 10**12, "removal": "delete"}, r"n_permutations=1000000000000 .* ask for less"),
+        ("lime", {"n_samples": 1e12}, "n_samples must be a whole number"),
+        ("lime", {"n_samples": None}, "n_samples must be"),
+        ("lime", {"kernel_width": None}, "kernel_width must be a number"),
+        ("lime", {"kernel_width": "wide"}, "kernel_width must be a number"),
+        ("lime", {"ridge": "1"}, "ridge must be a number"),
+        ("lime", {"ridge": 10**400}, "ridge must be"),
+        ("lime-limit", {"n_samples": "5"}, "n_samples must be a number"),
+        ("lime-limit", {"kernel_width": None}, "kernel_width must be a number"),
+    ],
+)
+def test_options_out_of_all_bounds_are_refused_at_once(method: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        limelight.explain(small_model(), SIX, method, **options)
+
+
+def test_a_regression_of_too_many_words_is_refused_with_the_memory_it_would_take() -> None:
+    from limelight.explainers.lime import check_samples
+
+    with pytest.raises(ParameterError, match=r"10000000 features would take .* GB of memory.*shorter text"):
+        check_samples(10**7, 5000)
+    check_samples(1000, 5000)
+
+
+def test_outputs_that_overflow_a_square_are_reported() -> None:
+    rng = np.random.default_rng(0)
+    kept = sample_coalitions(4, 20, rng)
+    with pytest.raises(NumericalError, match=r"overflows: outputs are as large as 1e\+200"):
+        fit_one(kept, rng.choice([-1e200, 1e200], 20), np.ones(20), 1.0)
+
+
+def test_errors_of_a_tiny_regression_stay_in_range() -> None:
+    """Weights of 1e-8 in all: the inverse of H squared leaves float32, and once was infinite."""
+    rng = np.random.default_rng(1)
+    kept = sample_coalitions(6, 200, rng)
+    y = kept @ rng.normal(size=6) + 0.1 * rng.normal(size=200)
+    weights = np.where(kept.all(axis=1), 1.0, 1e-10)
+    with_ridge, scaled = fit_one(kept, y, weights, 0.0), fit_one(kept[1:], y[1:], np.ones(199), 0.0)
+    assert np.isfinite(with_ridge.stderr).all()
+    assert with_ridge.stderr.max() > 0.2 * scaled.stderr.max()

@@ -73,8 +73,8 @@ def test_the_exact_way_is_taken_where_there_is_one_and_said() -> None:
         assert sampled.diagnostics["estimator"] == "paired permutations"
         assert sampled.parameters["n_samples"] == 100
     with pytest.raises(UnknownNameError, match="precision"):
-        limelight.explain(model, TEXT, "shapley", removal="delete", precision=1e-4)
-    assert "shapley" not in [e.method for e in limelight.compare(model, TEXT, removal="delete", n_samples=9)]
+        limelight.explain(model, TEXT, "shapley", output="probability", precision=1e-4)
+    assert "shapley" not in limelight.compare(model, TEXT, output="probability", n_samples=9)
 
 
 def test_sampled_values_approach_the_exact_ones() -> None:

@@ -178,7 +178,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "tensor missing": (change_weights(lambda t: t.pop("W_k")), "lacks W_k: found W_e, W_l, W_q, W_v"),
     "tensor extra": (change_weights(lambda t: t.update(W_z=torch.ones(1))), "tensors of another model: W_z"),
     "wrong shape": (change_weights(lambda t: t.update(W_l=torch.ones(2, 2, 2))), r"W_l has shape \(2, 2, 2\)"),
-    "wrong dtype": (change_weights(lambda t: t.update(W_q=t["W_q"].half())), "W_q is stored as torch.float16"),
+    "wrong dtype": (change_weights(lambda t: t.update(W_q=t["W_q"].half())), "W_q is stored as F16"),
     "not finite": (change_weights(lambda t: t["W_v"].view(-1)[:2].fill_(torch.nan)), "2 weights of W_v are not finite"),
 }
 

@@ -766,6 +766,16 @@ def test_regression_and_several_labels_are_refused() -> None:
         limelight.wrap(*config(problem_type="multi_label_classification"))
 
 
+def test_labels_of_other_kinds_are_refused(bert: HuggingFaceClassifier) -> None:
+    for wrong in ("abc", 3):
+        with pytest.raises(ParameterError, match="labels must be a list of names: got"):
+            limelight.wrap(bert.model, bert.tokenizer, labels=wrong)  # type: ignore[arg-type]
+    model = copy.deepcopy(bert.model)
+    model.config.__dict__["id2label"] = ["a", "b", "c"]
+    with pytest.raises(ParameterError, match=r"id2label .* must give a name for each number: got \['a', 'b', 'c'\]"):
+        limelight.wrap(model, bert.tokenizer)
+
+
 def test_a_slow_tokenizer_is_refused() -> None:
     class Slow:
         is_fast = False
@@ -796,6 +806,98 @@ def test_logits_that_are_not_finite_are_reported(bert: HuggingFaceClassifier) ->
         bert.model.classifier.weight[0, 0] = float("nan")
     with pytest.raises(NumericalError, match="not finite"):
         limelight.explain(bert, TEXT, "gxi")
+
+
+@pytest.mark.parametrize("method", ["g-avg", "alpha-avg", "lime", "integrated-gradients", "shapley", "rollout", "gxi"])
+def test_texts_that_the_tokenizer_drops(bert: HuggingFaceClassifier, method: str) -> None:
+    """A zero-width space is a word to limelight and nothing to BERT."""
+    for text in ("\u200b", "\u200b <br /> \u200b"):
+        with pytest.raises(EmptyTextError, match=r"tokenizer reads no word of the text: got '\\u200b"):
+            limelight.explain(bert, text, method)
+    e = limelight.explain(bert, "\u200b great", method, target="positive")
+    assert e.features == ("\u200b", "great")
+    if method != "lime":  # the ridge of its regression gives a word without effect a little of the others' weight
+        assert e.weights[0] == 0
+
+
+def test_a_text_that_is_dropped_is_still_predicted(bert: HuggingFaceClassifier) -> None:
+    assert np.isfinite(bert.predict_logits(["\u200b", ""])).all()
+
+
+@pytest.mark.parametrize("method", ["gxi", "g-l2", "integrated-gradients", "alpha-avg", "lime"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "deberta", "deberta-v2"])
+def test_inference_mode_of_the_caller_changes_nothing(family: str, method: str) -> None:
+    classifier = wrapped(family)
+    expected = limelight.explain(wrapped(family), TEXT, method)
+    with torch.inference_mode():
+        e = limelight.explain(classifier, TEXT, method)
+        assert torch.is_inference_mode_enabled()
+    assert e == expected
+    assert limelight.explain(classifier, TEXT, method) == expected
+
+
+def test_weights_of_an_inference_mode_have_no_gradients() -> None:
+    with torch.inference_mode():
+        model, own = small_transformer("bert")
+    classifier = limelight.wrap(model, own)
+    for method in ("gxi", "integrated-gradients"):
+        with pytest.raises(
+            CapabilityError, match=r"41 weights .* were made under torch.inference_mode\(\).*perturbation"
+        ):
+            limelight.explain(classifier, TEXT, method)
+    expected = limelight.explain(wrapped("bert"), TEXT, "lime", n_samples=50)
+    assert limelight.explain(classifier, TEXT, "lime", n_samples=50) == expected
+
+
+def test_a_tokenizer_of_another_model_is_noticed(bert: HuggingFaceClassifier) -> None:
+    """Beyond the table of vectors there is an IndexError, on a GPU the end of the process."""
+    classifier = limelight.wrap(bert.model, tokenizer("bpe", True))
+    for ask in (classifier.view, lambda text: classifier.predict_logits([text])):
+        with pytest.raises(InputError, match=r"number \d+, but this model has vectors for 150 tokens.*own tokenizer"):
+            ask("I don't know what they wanted")
+
+
+def test_a_tokenizer_that_fails_is_explained(bert: HuggingFaceClassifier) -> None:
+    class Failing:
+        is_fast, model_max_length = True, 48
+        mask_token_id = unk_token_id = pad_token_id = cls_token_id = 0
+
+        def __call__(self, text: str, **options: Any) -> Any:
+            raise OverflowError("out of range")
+
+    with pytest.raises(InputError, match="the tokenizer cannot read the text 'a': out of range"):
+        limelight.wrap(bert.model, Failing())
+
+
+def test_a_model_that_cannot_be_run_is_refused(bert: HuggingFaceClassifier) -> None:
+    for error in (
+        RuntimeError("shapes"),
+        IndexError("out of range"),
+        AttributeError("no such"),
+        ZeroDivisionError("by"),
+    ):
+
+        def broken(module: Any, arguments: Any, error: Exception = error) -> None:
+            raise error
+
+        hook = bert.model.register_forward_pre_hook(broken)
+        with pytest.raises(
+            CapabilityError, match=f"cannot be run on the text 'a', {type(error).__name__}: {error.args[0]}"
+        ):
+            limelight.wrap(bert.model, bert.tokenizer)
+        hook.remove()
+
+
+def test_truncation_that_leaves_no_word_is_said(bert: HuggingFaceClassifier) -> None:
+    cut = limelight.wrap(bert.model, bert.tokenizer, truncate=True, max_length=3)
+    with pytest.raises(
+        InputError, match="none of the first 3 tokens belongs to a word: load the model with window=True"
+    ):
+        cut.view('" " " " film')
+    small = copy.deepcopy(bert.tokenizer)
+    small.model_max_length = 2
+    with pytest.raises(InputError, match="reads 2 tokens, which leaves no room for a word: give a larger max_length"):
+        limelight.wrap(bert.model, small, truncate=True).view("a great film")
 
 
 def test_texts_that_are_none(bert: HuggingFaceClassifier) -> None:

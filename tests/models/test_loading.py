@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import torch
 import limelight
 from conftest import small_model
 from limelight.errors import CheckpointError, ParameterError, UnknownNameError
+from limelight.models.huggingface import hub
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionClassifier
@@ -200,6 +205,128 @@ def test_names_that_are_nothing_are_refused(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="'no-such-model' is neither a folder here nor a classifier"):
         limelight.load("no-such-model")
+
+
+@pytest.mark.parametrize("name", ["./none", "../none", "~/none", "~nobody/none", "none/of/these", "a b", "/none", "-"])
+def test_what_is_written_like_a_path_is_not_asked_of_the_hub(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub, "_from_hub", lambda name, near: pytest.fail("the hub was asked"))
+    with pytest.raises(CheckpointError, match="does not exist; check the path"):
+        limelight.load(name)
+
+
+def test_the_folder_that_may_have_been_meant_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved(tmp_path / "models" / "film-reviews")
+    (tmp_path / "models" / "film-review").mkdir()  # no model
+    monkeypatch.chdir(tmp_path)
+    for name in ("models/film-revews", "./models/film-revews", tmp_path / "models" / "film-revews"):
+        with pytest.raises(CheckpointError, match=r"did you mean '.*models/film-reviews'\?"):
+            limelight.load(name)
+    monkeypatch.chdir(tmp_path / "models")
+    with pytest.raises(CheckpointError, match=r"HF_HUB_OFFLINE is set: did you mean 'film-reviews'\?"):
+        limelight.load("film-revews")
+
+
+def test_a_path_from_home_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(saved(tmp_path / "model").parent))
+    assert isinstance(limelight.load("~/model", device="cpu"), HuggingFaceClassifier)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        (3, ParameterError, "a folder or a name on the hub: got int"),
+        (b"model", ParameterError, "a folder or a name on the hub: got bytes"),
+        ("", ParameterError, "the name of the model is empty"),
+        ("x" * 5000, CheckpointError, "File name too long"),
+        ("nul\0", CheckpointError, "null byte"),
+    ],
+)
+def test_names_that_cannot_be_names(name: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        limelight.load(name)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="it is a file"):
+        limelight.load(tmp_path / "model.safetensors")
+
+
+@pytest.fixture
+def silent_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A hub that takes connections and never answers."""
+    import huggingface_hub.constants
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(variable, raising=False)
+        yield
+
+
+def test_a_hub_that_does_not_answer_is_not_waited_for(
+    silent_hub: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, started = (state_of_process(), dict(os.environ)), time.monotonic()
+    with pytest.raises(CheckpointError, match=r"'no-such-model' is neither a folder here.*the hub.*give the path"):
+        limelight.load("no-such-model")
+    assert time.monotonic() - started < 4
+    assert (state_of_process(), dict(os.environ)) == before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_hub_that_is_not_there_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import huggingface_hub.constants
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]  # nobody listens there once it is closed
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.chdir(tmp_path)
+    started = time.monotonic()
+    with pytest.raises(CheckpointError, match="the hub cannot be reached"):
+        limelight.load("no-such-model")
+    assert time.monotonic() - started < 4
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_of_the_hub_is_looked_at_before_its_weights_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    folder, fetched = saved(tmp_path / "snapshot"), []
+
+    def fetch(name: str, *, allow_patterns: list[str], revision: str | None = None) -> str:
+        fetched.append((name, revision, allow_patterns))
+        return str(folder)
+
+    monkeypatch.setattr(hub, "_out_of_reach", lambda: "")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(limelight.load("owner/film", device="cpu"), HuggingFaceClassifier)
+    (_, first, described), (name, revision, weights) = fetched
+    assert (first, name, revision, weights) == (None, "owner/film", "snapshot", ["model.safetensors"])
+    assert "config.json" in described
+    assert not [pattern for pattern in described if pattern.endswith((".safetensors", ".bin", ".py", "*"))]
+    fetched.clear()
+    index = {"metadata": {}, "weight_map": {"classifier.weight": "../weights.safetensors"}}
+    (folder / "model.safetensors").rename(folder / "part.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match=r"names '\.\./weights.safetensors' as a file of weights"):
+        limelight.load("owner/film")
+    assert len(fetched) == 1
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *given, **named: 1 / 0)
+    with pytest.raises(CheckpointError, match=r"'owner/film' is neither a folder here.*hub: division by zero; check"):
+        limelight.load("owner/film")
 
 
 def test_without_transformers_the_command_to_type_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,11 @@ def test_every_answer_is_still_given_and_the_same(name: str, method: str) -> Non
 
 
 def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str) -> None:
+    if new["exact"] and old["stderr"] is not None:  # sampled in 0.1, and exact since words that are deleted are
+        assert new["features"] == old["features"], asked
+        off = np.abs(np.array(new["weights"]) - old["weights"]) / np.maximum(old["stderr"], EXACT)
+        assert off.max() < 5, asked
+        return
     assert (new["features"], new["exact"]) == (old["features"], old["exact"]), asked
     np.testing.assert_allclose(new["logits"], old["logits"], rtol=0, atol=EXACT, err_msg=asked)
     tolerance = EXACT if old["stderr"] is None else SAMPLED * np.abs(old["weights"]).max()

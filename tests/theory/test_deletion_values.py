@@ -15,14 +15,12 @@ from limelight.errors import ParameterError
 from limelight.features import features_of
 from limelight.theory import values as theory
 from limelight.theory.deletion_values import (
-    MOST_REPEATED,
     DeletionGame,
-    banzhaf_from,
-    deletion_banzhaf_weights,
     deletion_moments,
 )
 from limelight.theory.deletion_values_torch import deletion_moments_of_many
 from limelight.theory.folding import FoldedDocument
+from limelight.theory.moments import MOST_REPEATED
 
 PROMISED = 1e-9
 CLASSES = 3
@@ -146,7 +144,7 @@ def test_banzhaf_values_are_their_definition() -> None:
     owned = [[0], [1, 4], [2], [3], [5]]
     kept, f = enumerated(folded, owned, 0)
     expected = [f[kept[:, j]].mean() - f[~kept[:, j]].mean() for j in range(5)]
-    values = banzhaf_from(deletion_moments(folded, 0, owned, deletion_banzhaf_weights(5)))
+    values = theory.banzhaf_from(deletion_moments(folded, 0, owned, theory.banzhaf_weights(5)))
     assert np.abs(values.values - expected).max() <= values.error < PROMISED
 
 

@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from limelight.errors import ParameterError
+from limelight.errors import ParameterError, shown
 
+_LONGEST_NUMBER = 400
+"""Characters: more than any number that a double can hold."""
+_LONGEST_SHOWN = 80
+"""Characters of a setting that a message repeats as they were typed."""
 _CONSTANTS = {"true": True, "false": False, "none": None}
 _OF_THE_CALL = {
     "features": "--features",
@@ -41,13 +45,14 @@ def read_settings(given: Sequence[str]) -> dict[str, Any]:
     for setting in given:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not (equals and value and name.isidentifier()):
-            raise ParameterError(f"--set must look like NAME=VALUE, such as --set layer=0: got {setting!r}")
+            raise ParameterError(f"--set must look like NAME=VALUE, such as --set layer=0: got {shown(setting)}")
+        typed = setting if len(setting) <= _LONGEST_SHOWN else f"{setting[:_LONGEST_SHOWN]}…"
         if name in _OF_THE_CALL:
-            raise ParameterError(f"--set {setting}: {name!r} is no option of a method; use {_OF_THE_CALL[name]}")
+            raise ParameterError(f"--set {typed}: {name!r} is no option of a method; use {_OF_THE_CALL[name]}")
         if name == "progress":
-            raise ParameterError(f"--set {setting}: {name!r} is no option of a method")
+            raise ParameterError(f"--set {typed}: {name!r} is no option of a method; leave it out")
         if name in settings:
-            raise ParameterError(f"--set {setting}: {name!r} was set before; give it once")
+            raise ParameterError(f"--set {typed}: {shown(name)} was set before; give it once")
         settings[name] = read_value(value)
     return settings
 
@@ -66,6 +71,8 @@ def read_value(typed: str) -> Any:
         return typed[1:-1]
     if typed.lower() in _CONSTANTS:
         return _CONSTANTS[typed.lower()]
+    if len(typed) > _LONGEST_NUMBER:  # Python reads no integers of 5,000 digits, and as a float they are infinite
+        return typed
     for kind in (int, float):
         try:
             return kind(typed)

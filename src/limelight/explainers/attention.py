@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.errors import ParameterError
+from limelight.errors import ParameterError, shown
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive
 
@@ -62,5 +62,5 @@ def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Cal
 
 def _index(name: str, given: int | str, count: int, others: str = "") -> int:
     if isinstance(given, str) or not -count <= given < count:
-        raise ParameterError(f"{name} must be from 0 to {count - 1} (or -1 for the last){others}: got {given!r}")
+        raise ParameterError(f"{name} must be from 0 to {count - 1} (or -1 for the last){others}: got {shown(given)}")
     return given

@@ -5,18 +5,71 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from limelight.arrays import Floats
-from limelight.explainers.method import Bounded, Question, Weights
-from limelight.theory.moments import Moments
+from limelight.explainers.method import Bounded, Question, Weights, for_target
+from limelight.features import Features
+from limelight.theory.moments import MOST_REPEATED, Moments
 from limelight.theory.values import ExactValues, moments_of_many
-from limelight.view import RatioView
+from limelight.threads import one_thread
+from limelight.view import FoldedView, RatioView
 
 
 def exact_weights(values: ExactValues) -> Weights:
-    """The bound covers quadrature and rounding; the model itself was not asked."""
+    """The bounds, of weights and intercept, cover quadrature and rounding; the model itself was not asked."""
     diagnostics: dict[str, float | int] = {"nodes": values.nodes}
     if values.intercept is not None:
         diagnostics["intercept"] = values.intercept
+    if values.intercept_error is not None:
+        diagnostics["intercept_error"] = values.intercept_error
     return Weights(values.values, Bounded(values.error), diagnostics=diagnostics)
+
+
+def too_many_repeated(features: Features) -> str | None:
+    """Why exact values for deleted words are not for these features."""
+    repeated = sum(len(words) > 1 for words in features.owned)
+    if repeated <= MOST_REPEATED:
+        return None
+    return (
+        f"for removal='delete' takes at most {MOST_REPEATED} words that stand in several places, and this text has "
+        f"{repeated}: use features='occurrences', or removal='mask'"
+    )
+
+
+def moments_of_deletion(question: Question[FoldedView], size_weights: Floats, precision: float) -> Moments:
+    """Means by size of the target when features are deleted."""
+    from limelight.theory.deletion_values import deletion_moments  # it brings torch along
+
+    question = for_target(question)
+    owned = question.features.owned
+    with one_thread():
+        return deletion_moments(question.view.folded(), question.target, owned, size_weights, precision)
+
+
+def exact_deletion_of_many(
+    questions: Sequence[Question[FoldedView]],
+    size_weights: Callable[[int], Floats],
+    values_from: Callable[[Moments], ExactValues],
+    precision: float,
+) -> list[Weights]:
+    """Many documents: together on a GPU where each word is a feature of its own, else one after the other."""
+    questions = [for_target(question) for question in questions]
+    device = questions[0].view.device
+    weights = [size_weights(len(question.features)) for question in questions]
+    single = all(len(words) == 1 for q in questions for words in q.features.owned)
+    complete = all(len(q.features) == len(q.document.words) for q in questions)
+    questions[0].progress.begin("exact values", len(questions))
+    if device.startswith("cpu") or not (single and complete):
+        moments = []
+        for question, own in zip(questions, weights, strict=True):
+            moments.append(moments_of_deletion(question, own, precision))
+            question.progress.advance()
+    else:
+        from limelight.theory.deletion_values import DeletionGame
+        from limelight.theory.deletion_values_torch import deletion_moments_of_many  # torch takes seconds to import
+
+        games = [DeletionGame.of(question.view.folded(), question.target) for question in questions]
+        moments = deletion_moments_of_many(games, weights, precision, device=device)
+        questions[0].progress.advance(len(questions))
+    return [exact_weights(values_from(own)) for own in moments]
 
 
 def exact_weights_of_many(
@@ -29,6 +82,7 @@ def exact_weights_of_many(
 
     `size_weights` of a number of features; `values_from` the moments with these weights.
     """
+    questions = [for_target(question) for question in questions]
     games = [question.view.ratio_game(question.features) for question in questions]
     weights = [size_weights(game.n_features) for game in games]
     targets = [question.target for question in questions]

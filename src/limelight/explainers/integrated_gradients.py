@@ -14,13 +14,15 @@ from collections.abc import Callable
 import numpy as np
 
 from limelight.arrays import Floats, whole_number
-from limelight.errors import NumericalError, ParameterError, UnknownNameError
+from limelight.errors import NumericalError, ParameterError, known_name, shown
 from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.view import Direction, FoldedView, Integrable, PathGradients
 
 Path = Callable[[Floats, Direction], PathGradients]
 BASELINES = ("mask", "pad", "zero")
 _FIRST_STEPS = 16
+_MOST_STEPS = 4096
+"""The nodes of so many steps take ten seconds and 128 MB; both grow with their square."""
 _ROUNDING = 1e-6
 """Differences of this part of the output are rounding: the precision of float32."""
 
@@ -41,8 +43,7 @@ def along_embeddings(
     max_steps: int = 1024,
     steps: int | None = None,
 ) -> Weights:
-    if baseline not in BASELINES:
-        raise UnknownNameError("baseline", baseline, BASELINES)
+    known_name("baseline", baseline, BASELINES)
 
     def path(points: Floats, direction: Direction) -> PathGradients:
         return question.view.path_gradients(baseline, points, direction)
@@ -59,8 +60,7 @@ def along_folded_embeddings(
     max_steps: int = 1024,
     steps: int | None = None,
 ) -> Weights:
-    if baseline != "mask":
-        raise UnknownNameError("baseline for this model", baseline, ("mask",))
+    known_name("baseline for this model", baseline, ("mask",))
     return _integrated(question, _folded_path(question), tolerance, max_steps, steps)
 
 
@@ -81,10 +81,11 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
         error = missing / max(float(np.abs(parts).sum()), abs(difference), _ROUNDING * float(np.abs(ends).max()))
         if steps is not None or error <= tolerance:
             break
-        if not math.isfinite(error) or 2 * nodes > max_steps:
+        if not math.isfinite(error) or 2 * nodes > min(max_steps, _MOST_STEPS):
             raise NumericalError(
                 f"integrated gradients miss completeness by {error:.2g} of their sum after {nodes} steps, more than "
-                f"tolerance={tolerance:g}: raise max_steps or tolerance, or load the model in float32"
+                f"tolerance={tolerance:g}: raise max_steps (got {max_steps}, at most {_MOST_STEPS} are taken) or "
+                "tolerance, or load the model in float32"
             )
         nodes *= 2
     return Weights(
@@ -103,10 +104,13 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
 
 def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
     if not 0 < tolerance < math.inf:
-        raise ParameterError(f"tolerance must be above 0: got {tolerance!r}")
+        raise ParameterError(f"tolerance must be above 0 and finite: got {shown(tolerance)}")
     whole_number("max_steps", max_steps, 1)
-    if steps is not None:
-        whole_number("steps", steps, 1)
+    if steps is not None and whole_number("steps", steps, 1) > _MOST_STEPS:
+        raise ParameterError(
+            f"steps must be at most {_MOST_STEPS:,}: got {steps}; leave it out to double the steps until tolerance is "
+            "met"
+        )
 
 
 def _folded_path(question: Question[FoldedView]) -> Path:

@@ -16,10 +16,24 @@ import numpy as np
 
 from limelight.arrays import Coalitions, Floats, whole_number
 from limelight.errors import ParameterError
-from limelight.explainers.exact import exact_weights, exact_weights_of_many
-from limelight.explainers.method import OutputGame, Question, Sampled, Weights, method
-from limelight.explainers.sampling import sample_coalitions
-from limelight.explainers.surrogate import Surrogate, fit_surrogate, normal_equations
+from limelight.explainers.exact import (
+    exact_deletion_of_many,
+    exact_weights,
+    exact_weights_of_many,
+    moments_of_deletion,
+    too_many_repeated,
+)
+from limelight.explainers.method import OutputGame, Question, Sampled, Weights, for_target, method
+from limelight.explainers.sampling import blocks_of, sample_coalitions
+from limelight.explainers.surrogate import (
+    LEAST_WEIGHT,
+    Surrogate,
+    fit_surrogate,
+    normal_equations,
+    solution,
+    too_narrow,
+)
+from limelight.memory import check_memory
 from limelight.theory import values as theory
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import DEFAULT_TOLERANCE
@@ -29,6 +43,13 @@ from limelight.view import FoldedView, Perturbable, RatioView, Removal
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.explainers.lime_on_device import LimeSettings
+
+_BYTES_PER_SAMPLE = 64
+"""Size, weight, output and residual of a sample, and copies of them."""
+_NO_RIDGE = 1e-6
+"""Up to here a penalty changes no digit of a fit that is shown."""
+_LOGITS_AT_ONCE = 2**24
+"""Numbers that a model may answer with in one call: 128 MB. All samples are one call up to 3,000 classes."""
 
 lime = method("lime", label="LIME", summary="Local linear surrogate, fitted on samples with words removed (Eq. 16)")
 lime_limit = method(
@@ -49,7 +70,7 @@ def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list
     n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
     questions[0].progress.begin("asking the model", len(questions) * n)
     return [
-        _weights(fit, float(model_prediction[0]), n, asked)
+        _weights(fit, float(model_prediction[0]), n, settings.ridge, asked)
         for fit, model_prediction in lime_on_device(folded, seeds, (questions[0].removal,), settings)
     ]
 
@@ -73,16 +94,20 @@ def sampled(
         options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
         return _of_many([question], n_samples=n_samples, **options)[0]
     check_options(n_samples, kernel_width, ridge)
-    d, game = len(question.features), question.game(n_samples)
+    question = for_target(question)
+    d = len(question.features)
+    check_samples(d, n_samples)
     kept = sample_coalitions(d, n_samples, np.random.default_rng(question.seed), original_first)
-    outputs = game(kept)
+    weights = _checked_kernel_weights(kept, kernel_width)  # before the model is asked
+    game = question.game(n_samples)
+    outputs = np.concatenate([game(kept[rows]) for rows in blocks_of(n_samples, _rows_at_once(question))])
     with one_thread():
-        fit = fit_surrogate(kept, outputs[:, None], kernel_weights(kept, kernel_width), ridge)
+        fit = fit_surrogate(kept, outputs[:, None], weights, ridge)
     model_prediction = float(outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0])
-    return _weights(fit, model_prediction, n_samples, game.asked)
+    return _weights(fit, model_prediction, n_samples, ridge, game.asked)
 
 
-def _weights(fit: Surrogate, model_prediction: float, n_samples: int, evaluations: int) -> Weights:
+def _weights(fit: Surrogate, model_prediction: float, n_samples: int, ridge: float, evaluations: int) -> Weights:
     """From a fit of one output, of one run: arrays (d, 1) and (1,)."""
     coefficients, stderr = fit.coefficients[:, 0].copy(), fit.stderr[:, 0].copy()
     return Weights(
@@ -96,6 +121,16 @@ def _weights(fit: Surrogate, model_prediction: float, n_samples: int, evaluation
             "stable_top": _stable_top(coefficients, stderr, n_samples),
         },
         evaluations=evaluations,
+        notices=_notices(len(coefficients), n_samples, ridge),
+    )
+
+
+def _notices(d: int, n_samples: int, ridge: float) -> tuple[str, ...]:
+    if n_samples > d + 1 or ridge > _NO_RIDGE:
+        return ()
+    return (
+        f"{n_samples} samples cannot tell {d} words apart: without a ridge the fit passes through all of them, and its "
+        "R² and standard errors say nothing; use more samples",
     )
 
 
@@ -106,16 +141,18 @@ def sampled_coefficients(
 
     Removals share the coalitions, and so the regression's matrix.
     """
+    question = for_target(question)
     d = len(question.features)
+    check_samples(d, settings.n_samples)
     games = [OutputGame(question.view.game(question.features, removal), question) for removal in removals]
     rng, coefficients = np.random.default_rng(seed), np.empty((len(removals), runs, d))
     for run in range(runs):
         kept = sample_coalitions(d, settings.n_samples, rng, settings.original_first)
+        weights = _checked_kernel_weights(kept, settings.kernel_width)
         outputs = np.stack([game(kept) for game in games], axis=1)
         with one_thread():
-            weights = kernel_weights(kept, settings.kernel_width)
             equations = normal_equations(kept, outputs, weights, settings.ridge)
-            coefficients[:, run] = np.linalg.solve(equations.H, equations.moment).T
+            coefficients[:, run] = solution(equations, settings.ridge).T
     return coefficients
 
 
@@ -123,6 +160,26 @@ def kernel_weights(kept: Coalitions, kernel_width: float) -> Floats:
     """π of each coalition (n, d)."""
     d = kept.shape[1]
     return kernel_by_size(d, kernel_width)[d - kept.sum(axis=1)]
+
+
+def _checked_kernel_weights(kept: Coalitions, kernel_width: float) -> Floats:
+    """The same, where they leave anything to fit."""
+    weights = kernel_weights(kept, kernel_width)
+    others = float(weights[~kept.all(axis=1)].sum())
+    if others < LEAST_WEIGHT:
+        raise too_narrow(weights, others, kept.shape[1], kernel_width)
+    return weights
+
+
+def check_samples(d: int, n_samples: int) -> None:
+    """Refuse what memory cannot hold: coalitions, a few numbers for each, and the regression's matrices."""
+    advice = "ask for fewer samples" if n_samples > d else "explain a shorter text, or distinct words"
+    needed = n_samples * (d + _BYTES_PER_SAMPLE) + 4 * 8 * d * d
+    check_memory(needed, f"LIME with n_samples={n_samples} and {d} features", advice)
+
+
+def _rows_at_once(question: Question[Perturbable]) -> int:
+    return max(1, _LOGITS_AT_ONCE // len(question.logits))
 
 
 def _stable_top(
@@ -136,6 +193,7 @@ def _stable_top(
 def check_options(n_samples: int, kernel_width: float, ridge: float) -> None:
     """Say what is wrong before any work is done."""
     whole_number("n_samples", n_samples, 2)
+    theory.check_real(kernel_width=kernel_width, ridge=ridge)
     if not kernel_width > 0:
         raise ParameterError(f"kernel_width must be above 0 (the paper's ν, 0.25 by default): got {kernel_width!r}")
     if not 0 <= ridge < math.inf:
@@ -150,7 +208,7 @@ def _limits_of_many(
 
     return exact_weights_of_many(
         questions,
-        lambda d: design(d).finite_weights,
+        lambda d: design(d).size_weights,
         lambda moments: theory.lime_limit_from(moments, design(moments.n_features)),
         precision,
     )
@@ -165,5 +223,41 @@ def exact(
     ridge: float = 1.0,
     precision: float = DEFAULT_TOLERANCE,
 ) -> Weights:
+    question = for_target(question)
     game = question.view.ratio_game(question.features)
     return exact_weights(theory.lime_limit(game, question.target, n_samples, kernel_width, ridge, precision))
+
+
+def _deleting_of_many(
+    questions: Sequence[Question[FoldedView]], *, n_samples: float, kernel_width: float, ridge: float, precision: float
+) -> list[Weights]:
+    def design(d: int) -> theory.LimeDesign:
+        return theory.LimeDesign.of(d, n_samples, kernel_width, ridge)
+
+    return exact_deletion_of_many(
+        questions,
+        lambda d: design(d).size_weights,
+        lambda moments: theory.lime_limit_from(moments, design(moments.n_features)),
+        precision,
+    )
+
+
+@lime_limit.way(
+    FoldedView,
+    default=True,
+    many=_deleting_of_many,
+    declines=too_many_repeated,
+    removal="delete",
+    output="logit",
+)
+def exact_deleting(
+    question: Question[FoldedView],
+    *,
+    n_samples: float = 5000,
+    kernel_width: float = 0.25,
+    ridge: float = 1.0,
+    precision: float = DEFAULT_TOLERANCE,
+) -> Weights:
+    design = theory.LimeDesign.of(len(question.features), n_samples, kernel_width, ridge)
+    moments = moments_of_deletion(question, design.size_weights, precision)
+    return exact_weights(theory.lime_limit_from(moments, design))

@@ -15,15 +15,18 @@ import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import NumericalError
-from limelight.explainers.method import Question
+from limelight.explainers.method import Question, for_target
 from limelight.explainers.sampling import sample_coalitions_on
 from limelight.explainers.surrogate import (
+    LEAST_WEIGHT,
     Equations,
     Surrogate,
     inverses_of_tensors,
     normal_equations,
     surrogate_of,
+    too_narrow,
 )
+from limelight.memory import check_memory
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.ratio_game import mean_of_quotients
 from limelight.view import FoldedView, Removal
@@ -34,6 +37,9 @@ if TYPE_CHECKING:  # torch takes a second to import, which a list of methods doe
 
 _SOLVED_AT_ONCE = 64
 """Documents whose regressions are solved in one call."""
+
+_BYTES_PER_ENTRY = 24
+"""Of a coalition: keys, sorted keys and their order while drawing; numbers and their products while fitting."""
 
 
 @dataclass(frozen=True)
@@ -118,17 +124,28 @@ def draw_and_ask(
     import torch
 
     d, n = len(question.features), settings.n_samples
+    check_memory(
+        runs * n * d * _BYTES_PER_ENTRY,
+        f"LIME with n_samples={n} and {d} features on {device}",
+        "ask for fewer samples",
+        torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None,
+    )
     kept = sample_coalitions_on(device, d, n, runs, seed, settings.original_first)
+    kernel = torch.from_numpy(kernel_by_size(d, settings.kernel_width)).to(device)
+    removed = d - kept.sum(dim=1)
+    weights = kernel[removed].view(runs, n)
+    others = (weights * (removed > 0).view(runs, n)).sum(dim=1)
+    least = float(others.min())
+    if least < LEAST_WEIGHT:
+        raise too_narrow(weights[others.argmin()].cpu().numpy(), least, d, settings.kernel_width)
     everything = torch.ones((1, d), dtype=torch.bool, device=device)
     asked = torch.cat([kept, everything])
     outputs = torch.stack([_outputs(question, asked, removal) for removal in removals], dim=1)
     outputs, of_document = outputs[:-1], outputs[-1]
     if not outputs.isfinite().all():
         raise NumericalError("the model gave outputs that are not finite: check its weights")
-    kernel = torch.from_numpy(kernel_by_size(d, settings.kernel_width)).to(device)
-    weights = kernel[d - kept.sum(dim=1)]
     question.progress.advance(runs * n)
-    return Samples(kept.view(runs, n, d), outputs.view(runs, n, len(removals)), weights.view(runs, n), of_document)
+    return Samples(kept.view(runs, n, d), outputs.view(runs, n, len(removals)), weights, of_document)
 
 
 def _equations(samples: Samples, ridge: float) -> Equations:
@@ -141,6 +158,7 @@ def _outputs(question: Question[FoldedView], kept: Tensor, removal: Removal) -> 
 
     from limelight.theory.deletion import DeletionTables
 
+    question = for_target(question)
     folded = question.view.folded().of_class(question.target)
     if removal == "mask":
         game = folded.masking(question.features.owned)

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import pkgutil
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -33,12 +34,14 @@ import numpy as np
 
 from limelight.arrays import Coalitions, Floats, Integers
 from limelight.document import Document
-from limelight.errors import CapabilityError, ParameterError, UnknownNameError
+from limelight.errors import CapabilityError, ParameterError, UnknownNameError, known_name, shown
 from limelight.features import Features
 from limelight.progress import SILENT, Progress
-from limelight.view import CAPABILITIES, Game, Perturbable, Removal, View, probabilities
+from limelight.view import CAPABILITIES, Game, Perturbable, Removal, SeenByClass, View, probabilities
 
 Output = Literal["logit", "probability"]
+_LARGEST = 2**63 - 1
+"""The largest whole number that arrays can count."""
 V = TypeVar("V", covariant=True)
 Need = TypeVar("Need")
 Options = ParamSpec("Options")
@@ -87,6 +90,19 @@ class Question(Generic[V]):
             return chosen
         p = probabilities(logits)
         return p[:, [self.target]] * (chosen - p)
+
+
+def for_target(question: Question[V]) -> Question[V]:
+    """The same question about a view that holds no class but the target, where a model has many of them.
+
+    A logit is a function of its own class; a probability is one of all classes, and stays as it is.
+    """
+    if question.output != "logit" or not isinstance(question.view, SeenByClass):
+        return question
+    view, target = question.view.seen_by(question.target)
+    if view is question.view:
+        return question
+    return replace(question, view=view, target=target, logits=question.logits[[question.target]])
 
 
 class OutputGame:
@@ -166,22 +182,32 @@ class Option:
     choices: tuple[object, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """`value` as a way gets it (NumPy's numbers as Python's), or an error that says what is taken."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value in self.choices and type(value) in map(type, self.choices):
-            return value
-        if type(value) in self.types:
-            return value
-        if float in self.types and type(value) is int:
-            return value
-        raise ParameterError(f"{self.name} must be {self.kinds}: got {value!r}")
+        """`value` as a way gets it (NumPy's numbers as Python's), or an error that says what is taken.
+
+        Whether a number is in range is the way's to say; not a number, and integers beyond 64 bits, are in no range.
+        """
+        plain = _as_python(value)
+        if any(type(plain) is type(choice) and plain == choice for choice in self.choices):
+            return plain
+        if type(plain) in self.types or (float in self.types and type(plain) is int):
+            if isinstance(plain, float) and math.isnan(plain):
+                raise ParameterError(f"{self.name} must be {self.kinds}: got nan")
+            if isinstance(plain, int) and not -_LARGEST <= plain <= _LARGEST:
+                raise ParameterError(f"{self.name} must be {self.kinds} of at most 63 bits: got {shown(plain)}")
+            return plain
+        raise ParameterError(f"{self.name} must be {self.kinds}: got {shown(plain)}")
 
     @property
     def kinds(self) -> str:
         """What it takes, in words."""
         named = {int: "a whole number", float: "a number", bool: "True or False", str: "a name", type(None): "None"}
         return " or ".join([*(named.get(kind, kind.__name__) for kind in self.types), *map(repr, self.choices)])
+
+
+def _as_python(value: Any) -> Any:
+    """NumPy's numbers, truths and strings as Python's; anything else, such as its dates, as it is."""
+    is_plain = isinstance(value, np.number | np.bool_ | np.str_) and not isinstance(value, np.timedelta64)
+    return value.item() if is_plain else value
 
 
 def _option(parameter: inspect.Parameter, hint: Any) -> Option:
@@ -196,7 +222,8 @@ class Way:
     """One way to compute a method: what it needs of a view, and the values of common arguments that it is for.
 
     `uses`: which of the common arguments matter to it. `default`: whether it is shown where no method is named.
-    `many` computes several questions in one go, where that is faster.
+    `many` computes several questions in one go, where that is faster. `declines` says why it is not for some features
+    of a text, or None where it is for them.
     """
 
     name: str
@@ -207,6 +234,7 @@ class Way:
     options: Mapping[str, Option]
     run: Callable[..., Weights] = field(repr=False)
     many: Callable[..., list[Weights]] | None = field(default=None, repr=False)
+    declines: Callable[[Features], str | None] | None = field(default=None, repr=False)
 
     @property
     def need(self) -> str:
@@ -222,8 +250,11 @@ class Way:
     def sampled(self) -> bool:
         return "seed" in self.uses
 
-    def applies(self, view: View, arguments: Mapping[str, str]) -> bool:
-        return isinstance(view, self.needs) and all(arguments[name] == value for name, value in self.only.items())
+    def applies(self, view: View, arguments: Mapping[str, str], features: Features | None = None) -> bool:
+        """Whether it is for this view, these arguments and, where they are known, these features."""
+        if not isinstance(view, self.needs) or any(arguments[name] != value for name, value in self.only.items()):
+            return False
+        return self.declines is None or features is None or self.declines(features) is None
 
 
 @dataclass(frozen=True)
@@ -244,6 +275,7 @@ class Method:
         uses: tuple[str, ...] = (),
         default: bool | None = None,
         many: Callable[..., list[Weights]] | None = None,
+        declines: Callable[[Features], str | None] | None = None,
         **only: str,
     ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
         """Register a function as a way to compute this method; ways are tried in this order."""
@@ -267,22 +299,39 @@ class Method:
                     options=MappingProxyType(options),
                     run=run,
                     many=many,
+                    declines=declines,
                 )
             )
             return run
 
         return register
 
-    def way_for(self, view: View, arguments: Mapping[str, str]) -> Way | None:
-        """The first way that applies to this view with these arguments; None where there is none."""
-        return next((way for way in self.ways if way.applies(view, arguments)), None)
+    def way_for(
+        self, view: View, arguments: Mapping[str, str], features: Features | None = None, options: Sequence[str] = ()
+    ) -> Way | None:
+        """The first way that applies to this view with these arguments; None where there is none.
 
-    def required_way(self, view: View, arguments: Mapping[str, str]) -> Way:
+        A way that is for some texts only stands back where options are given that another one has: which options can be
+        given must not depend on the text.
+        """
+        ways = [way for way in self.ways if way.applies(view, arguments, features)]
+        for way in ways:
+            others = {name for other in ways if other.declines is None for name in other.options}
+            if way.declines is None or not any(name in others and name not in way.options for name in options):
+                return way
+        return None
+
+    def required_way(
+        self, view: View, arguments: Mapping[str, str], features: Features | None = None, options: Sequence[str] = ()
+    ) -> Way:
         """The same; where there is none the error says why, and names the methods that there are."""
-        way = self.way_for(view, arguments)
+        way = self.way_for(view, arguments, features, options)
         if way is not None:
             return way
         able = [way for way in self.ways if isinstance(view, way.needs)]
+        for way in able:
+            if way.declines is not None and features is not None and way.applies(view, arguments):
+                raise CapabilityError(f"method {self.id!r} {way.declines(features)}")
         if not able:
             needs = " or ".join(dict.fromkeys(way.need for way in self.ways))
             problem = f"needs {needs} of a model, which this model does not offer"
@@ -328,9 +377,7 @@ def _import_modules() -> None:
 def find(id: str) -> Method:
     """The method of this name."""
     known = {one.id: one for one in methods()}
-    if id not in known:
-        raise UnknownNameError("method", id, known)
-    return known[id]
+    return known[known_name("method", id, known)]
 
 
 def unknown_option(ways: Sequence[tuple[str, Way]], name: str) -> UnknownNameError:

@@ -18,7 +18,12 @@ _ROWS_AT_ONCE = 1024
 
 def blocks(n: int) -> list[slice]:
     """Rows 0..n in pieces that stay in the cache."""
-    return [slice(start, start + _ROWS_AT_ONCE) for start in range(0, n, _ROWS_AT_ONCE)]
+    return blocks_of(n, _ROWS_AT_ONCE)
+
+
+def blocks_of(n: int, size: int) -> list[slice]:
+    """Rows 0..n in pieces of this size."""
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def sample_coalitions(d: int, n: int, rng: np.random.Generator, original_first: bool = True) -> Coalitions:

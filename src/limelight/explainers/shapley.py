@@ -8,22 +8,30 @@ do too, exactly and whatever was drawn.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats, whole_number
-from limelight.errors import NumericalError
-from limelight.explainers.exact import exact_weights, exact_weights_of_many
-from limelight.explainers.method import Question, Sampled, Weights, method
+from limelight.errors import NumericalError, ParameterError
+from limelight.explainers.exact import (
+    exact_deletion_of_many,
+    exact_weights,
+    exact_weights_of_many,
+    moments_of_deletion,
+    too_many_repeated,
+)
+from limelight.explainers.method import Question, Sampled, Weights, for_target, method
 from limelight.explainers.sampling import arrivals
+from limelight.memory import check_memory
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
-from limelight.view import Perturbable, RatioView
+from limelight.view import FoldedView, Perturbable, RatioView
 
 _ROWS_AT_ONCE = 8192
 """Coalitions asked for at once: bounds the memory for any number of permutations."""
+MOST_TEXTS = 10**9
+"""Texts that a model is asked about for one explanation: they are asked block by block, so time is the limit."""
 _LEAST_PAIRS = 4
 _INSIDE = 0.95
 """What an interval of ±1.96 standard errors is to cover."""
@@ -46,19 +54,46 @@ def _shapley_of_many(questions: Sequence[Question[RatioView]], *, precision: flo
 
 @shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", output="logit")
 def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    question = for_target(question)
     return exact_weights(theory.shapley(question.view.ratio_game(question.features), question.target, precision))
 
 
 @banzhaf.way(RatioView, removal="mask", output="logit")
 def exact_banzhaf(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    question = for_target(question)
     return exact_weights(theory.banzhaf(question.view.ratio_game(question.features), question.target, precision))
+
+
+def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: float) -> list[Weights]:
+    return exact_deletion_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
+
+
+@shapley.way(
+    FoldedView,
+    default=True,
+    many=_deleting_of_many,
+    declines=too_many_repeated,
+    removal="delete",
+    output="logit",
+)
+def exact_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    weights = theory.shapley_weights(len(question.features))
+    return exact_weights(theory.shapley_from(moments_of_deletion(question, weights, precision)))
+
+
+@banzhaf.way(FoldedView, declines=too_many_repeated, removal="delete", output="logit")
+def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+    weights = theory.banzhaf_weights(len(question.features))
+    return exact_weights(theory.banzhaf_from(moments_of_deletion(question, weights, precision)))
 
 
 @shapley.way(Perturbable, uses=("removal", "output", "seed"))
 def sampled(question: Question[Perturbable], *, n_samples: int = 5000, n_permutations: int | None = None) -> Weights:
     """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead."""
+    question = for_target(question)
     d = len(question.features)
     pairs = _pairs(d, n_samples, n_permutations)
+    check_memory(4 * d * d, f"one order of {d} features, forwards and backwards,", "explain a shorter text")
     game, rng = question.game(2 + pairs * 2 * (d - 1)), np.random.default_rng(question.seed)
     nothing, everything = game(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
     mean, squares, done = np.zeros(d), np.zeros(d), 0
@@ -98,9 +133,18 @@ def stderr_of_pairs(squares: Floats, pairs: int) -> Floats:
 
 def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:
     whole_number("n_samples", n_samples, 2)
-    if n_permutations is not None:
-        return max(2, math.ceil(whole_number("n_permutations", n_permutations, 2) / 2))
-    return max(_LEAST_PAIRS, round(n_samples / (2 * max(d - 1, 1))))
+    per_pair = 2 * max(d - 1, 1)
+    if n_permutations is None:
+        name, asked, pairs = "n_samples", n_samples, max(_LEAST_PAIRS, round(min(n_samples, 10**15) / per_pair))
+    else:
+        name, asked = "n_permutations", whole_number("n_permutations", n_permutations, 2)
+        pairs = max(2, (asked + 1) // 2)
+    if pairs * per_pair > max(MOST_TEXTS, _LEAST_PAIRS * per_pair):
+        raise ParameterError(
+            f"{name}={asked} asks the model about more than {MOST_TEXTS:,} texts of {d} features, which takes days and "
+            "changes no digit that is shown: ask for less"
+        )
+    return pairs
 
 
 def paired_values(

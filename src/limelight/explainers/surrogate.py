@@ -15,11 +15,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats
-from limelight.errors import NumericalError
+from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.sampling import blocks
+from limelight.theory.lime_kernel import distances
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+LEAST_WEIGHT = 1e-8
+"""Of all samples together beside the document's weight of 1: with less, half of float64's digits are lost in the fit,
+and what is left of the model's answers is one sample."""
+
+
+def too_narrow(weights: Floats, others: float, d: int, kernel_width: float) -> ParameterError:
+    """What to say of a fit that one sample decides; `others` is the weight of all samples that remove something.
+
+    (Σw)² / Σw², the effective number of samples, is 1 where the document alone has weight: any line through it fits.
+    """
+    with_document = weights if float(weights.max()) == 1.0 else np.append(weights, 1.0)
+    effective = float(with_document.sum()) ** 2 / float((with_document**2).sum())
+    carrying = int((weights >= LEAST_WEIGHT).sum())
+    return ParameterError(
+        f"kernel_width={kernel_width!r} is too narrow for {d} {'feature' if d == 1 else 'features'}: all samples with "
+        f"words removed weigh {others:.2g} together, where the document weighs 1; {carrying} of {len(weights)} samples "
+        f"carry weight (effective number: {effective:.4g}), from which nothing can be fitted; "
+        f"use a larger one, {float(distances(d)[1]) / 4.0:.2g} or more (LIME's own is 0.25)"
+    )
 
 
 @dataclass(frozen=True)
@@ -57,10 +79,33 @@ def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations
     return Equations(H, moment, mean_z, mean_y, total)
 
 
+_CLEAR_RIDGE = 1e-6
+"""Of H's largest diagonal element: above it the penalty keeps H away from singular by ten digits."""
+_ROUNDED_AWAY = 8.0 * float(np.finfo(np.float64).eps)
+"""An eigenvalue of Σ w x xᵀ below it, times d and the largest one, is 0 that was rounded."""
+_LARGEST_INVERSE = 1e12
+"""Elements of H⁻¹ up to which its squares, times the squares of hundreds of words, stay inside float32."""
+
+
+def solution(equations: Equations, ridge: float) -> Floats:
+    """H⁻¹ moment alone, for arrays."""
+    if _is_clear(equations.H, ridge):
+        return np.asarray(np.linalg.solve(equations.H, equations.moment), dtype=np.float64)
+    return np.asarray(inverse_of_array(equations.H, ridge) @ equations.moment, dtype=np.float64)
+
+
 def inverse_of_array(H: Floats, ridge: float) -> Floats:
-    """Without ridge a feature that is always kept or always removed leaves H singular: it then gets weight 0."""
-    inverse = np.linalg.pinv(H, hermitian=True) if ridge == 0 else np.linalg.inv(H)
-    return np.asarray(inverse, dtype=np.float64)
+    """H⁻¹. A feature that is always kept or always removed, or fewer samples than features, leave Σ w x xᵀ singular.
+
+    No sample says anything of such directions, and the coefficients along them are 0 for every penalty. So they are
+    left out where the penalty is 0, or too small to be seen beside the rounding of H.
+    """
+    if ridge == 0:
+        return np.asarray(np.linalg.pinv(H, hermitian=True), dtype=np.float64)
+    if _is_clear(H, ridge):
+        return np.asarray(np.linalg.inv(H), dtype=np.float64)
+    values, vectors = np.linalg.eigh(H)
+    return np.asarray((vectors * _reciprocals(values, ridge)[..., None, :]) @ vectors.mT, dtype=np.float64)
 
 
 def inverses_of_tensors(matrices: Sequence[Tensor], ridge: float) -> list[Tensor]:
@@ -74,12 +119,27 @@ def inverses_of_tensors(matrices: Sequence[Tensor], ridge: float) -> list[Tensor
     padded = torch.eye(widest, dtype=like.dtype, device=like.device).repeat(len(matrices), *like.shape[:-2], 1, 1)
     for i, H in enumerate(matrices):
         padded[i, ..., : H.shape[-1], : H.shape[-1]] = H
-    inverse = (
-        torch.linalg.pinv(padded, hermitian=True)
-        if ridge == 0
-        else torch.cholesky_inverse(torch.linalg.cholesky(padded))
-    )
+    if ridge == 0:
+        inverse = torch.linalg.pinv(padded, hermitian=True)
+    elif _is_clear(padded, ridge):
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(padded))
+    else:
+        values, vectors = torch.linalg.eigh(padded)
+        inverse = (vectors * _reciprocals(values, ridge)[..., None, :]) @ vectors.mT
     return [inverse[i, ..., : H.shape[-1], : H.shape[-1]] for i, H in enumerate(matrices)]
+
+
+def _is_clear(H: Any, ridge: float) -> bool:
+    """Whether the penalty alone makes H regular in float64."""
+    diagonal = np.diagonal(H, axis1=-2, axis2=-1) if isinstance(H, np.ndarray) else H.diagonal(dim1=-2, dim2=-1)
+    return ridge >= _CLEAR_RIDGE * float(diagonal.max())
+
+
+def _reciprocals(values: Any, ridge: float) -> Any:
+    """1 / eigenvalue (..., d), ascending; 0 along what no sample tells anything of."""
+    xp = _namespace(values)
+    seen = values > ridge + _ROUNDED_AWAY * values.shape[-1] * values[..., -1:]
+    return xp.where(seen, 1.0 / xp.where(seen, values, xp.ones_like(values)), xp.zeros_like(values))
 
 
 @dataclass(frozen=True)
@@ -103,8 +163,21 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
         raise NumericalError(
             f"the model gave {int((~np.isfinite(y)).sum())} outputs that are not finite: check its weights"
         )
-    equations = normal_equations(kept, y, weights, ridge)
-    return surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights)
+    with np.errstate(over="ignore", invalid="ignore"):  # asked for below
+        equations = normal_equations(kept, y, weights, ridge)
+        if not all(np.isfinite(array).all() for array in (equations.H, equations.moment, equations.mean_y)):
+            raise _overflow(y, ridge)
+        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights)
+    if not all(np.isfinite(array).all() for array in (fit.coefficients, fit.stderr, fit.intercept, fit.r2)):
+        raise _overflow(y, ridge)
+    return fit
+
+
+def _overflow(y: Floats, ridge: float) -> NumericalError:
+    return NumericalError(
+        f"LIME's regression overflows: outputs are as large as {np.abs(y).max():.3g} with ridge={ridge:g}; "
+        "scale the model's outputs down"
+    )
 
 
 def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights: Any) -> Surrogate:
@@ -113,13 +186,15 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
     The error of the coefficients is H⁻¹ Σ w x ε: its variance is estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where
     h = w (1/Σw + xᵀH⁻¹x) is a sample's leverage: what leaving out one sample after the other gives (the jackknife,
     "HC3"). Nothing is assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that
-    depend on z. Errors are summed in float32: seven digits are plenty, at half the cost.
+    depend on z. Errors are summed in float32: seven digits are plenty, at half the cost. Where squares of the inverse
+    leave its range, they are summed in float64.
     """
     xp = _namespace(kept)
     mean_y, mean_z, total = equations.mean_y, equations.mean_z, equations.total
     coefficients = inverse @ equations.moment
     intercept = mean_y - (mean_z[..., None, :] @ coefficients)[..., 0, :]
-    H_inverse, mean = _single(inverse), _single(mean_z)
+    narrow = _single if float(abs(inverse).max()) < _LARGEST_INVERSE else _double
+    H_inverse, mean = narrow(inverse), narrow(mean_z)
     at_mean = mean[..., None, :] @ H_inverse
     variance: Any = 0.0
     unexplained: Any = 0.0
@@ -127,7 +202,7 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
         z, w = kept[..., rows, :], weights[..., rows]
         residuals = y[..., rows, :] - intercept[..., None, :] - _double(z) @ coefficients
         unexplained = unexplained + (w[..., None] * residuals**2).sum(-2)
-        z = _single(z)
+        z = narrow(z)
         influence = z @ H_inverse - at_mean
         leverage = w * (
             1.0 / total[..., None]
@@ -137,7 +212,7 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
         # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
         scale = (w / (1.0 - leverage).clip(1e-6))[..., None] * residuals
         influence *= influence
-        variance = variance + influence.mT @ _single(scale * scale)
+        variance = variance + influence.mT @ narrow(scale * scale)
     spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
     constant = spread <= 0
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.explainers.method import Approximate, Question, Weights, for_target, method
 from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
 from limelight.view import FoldedView, RatioView
 
@@ -20,6 +20,7 @@ lime_prop = method(
 
 @lime_theorem.way(FoldedView, removal="mask", output="logit")
 def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
+    question = for_target(question)
     folded = question.view.folded()
     positions = [[i + 1 for i in group] for group in question.features.owned]
     seen = (folded.scores, folded.values, folded.removed_scores, folded.removed_values)
@@ -30,5 +31,6 @@ def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights
 def finite_sums(question: Question[RatioView], *, corrected: bool = False) -> Weights:
     if len(question.features) == 1:  # Eq. 17 compares a word with the mean over all words, which is the word itself
         return Weights(np.zeros(1), _LONG)
+    question = for_target(question)
     game = question.view.ratio_game(question.features)
     return Weights(lime_proposition(game, question.target, corrected=corrected), _LONG)

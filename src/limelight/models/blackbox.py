@@ -6,16 +6,17 @@ function then does whatever it does with such a text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats, whole_number
 from limelight.document import UNKNOWN, Document, Span
-from limelight.errors import CapabilityError, InputError, NumericalError, ParameterError
+from limelight.errors import CapabilityError, InputError, LimelightError, NumericalError, ParameterError
 from limelight.features import Features
-from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, distinct_rows
+from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.progress import SILENT, Progress
 from limelight.view import Classifier, Memo, Perturbable, Removal, View
 
@@ -25,7 +26,13 @@ FLOOR = 1e-9
 """The logarithm of a probability of zero is not finite: what is below this counts as this."""
 _SUM_TOLERANCE = 1e-3
 """How far from 1 the probabilities of a text may add up: half precision and rounding to three digits."""
+_ROUNDING = 1e-6
+"""How far below 0 or above 1 a probability may be: 1 − p in single precision."""
 TEXTS_AT_ONCE = 512
+_CHARACTERS_AT_ONCE = 2**25
+"""Characters of the texts that are made for one call of the function: of a long text there are fewer at once."""
+_SHOWN = 80
+"""Characters of a text or of an answer in an error."""
 
 
 _LOGITS = (
@@ -48,11 +55,18 @@ class BlackBoxClassifier:
         batch_texts: int = TEXTS_AT_ONCE,
     ) -> None:
         if not callable(function):
-            raise ParameterError(f"a function from texts to probabilities is needed: got {type(function).__name__}")
+            raise ParameterError(
+                f"a function from texts to probabilities is needed, or an object with predict_proba: got "
+                f"{type(function).__name__}"
+            )
+        if not isinstance(mask, str):
+            raise ParameterError(f"mask must be a string, which stands for a removed word: got {mask!r}")
         self.batch_texts = whole_number("batch_texts", batch_texts, 1)
         self._function, self.mask = function, mask
         if labels is None:  # only the function knows how many there are
-            labels = [f"class {c}" for c in range(_array(function(["text"])).shape[-1])]
+            labels = [f"class {c}" for c in range(_n_columns(self._rows(["text"])))]
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise ParameterError(f"labels must be a list of names: got {labels!r}; write labels=[…]")
         self.labels = tuple(map(str, labels))
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
             raise ParameterError(f"a classifier needs at least two labels, all different: got {self.labels!r}")
@@ -68,37 +82,117 @@ class BlackBoxClassifier:
         """What the function says, checked: (n, classes), rows sum to 1."""
         if isinstance(texts, str):
             raise InputError("predict_proba takes a list of texts: got one string; write predict_proba([text])")
+        if not isinstance(texts, Iterable):
+            raise InputError(f"predict_proba takes a list of texts: got {type(texts).__name__}")
+        texts = list(texts)
+        if odd := [text for text in texts if not isinstance(text, str)]:
+            raise InputError(f"a text must be a string: got {type(odd[0]).__name__}; decode bytes first")
         batches = [texts[i : i + self.batch_texts] for i in range(0, len(texts), self.batch_texts)]
-        return np.concatenate([np.zeros((0, len(self.labels))), *(self._checked(list(batch)) for batch in batches)])
+        return np.concatenate([np.zeros((0, len(self.labels))), *map(self._checked, batches)])
 
     def predict_logits(self, texts: Sequence[str]) -> Floats:
         """The logarithms of the probabilities."""
         return np.log(np.maximum(self.predict_proba(texts), FLOOR))
 
     def _checked(self, texts: list[str]) -> Floats:
-        p = _array(self._function(texts))
+        """Probabilities of each text; an error shows the text that it is about."""
+        p = self._rows(texts)
         wanted = (len(texts), len(self.labels))
         if p.shape != wanted:
             raise InputError(
                 f"the function gave an array of shape {p.shape} for {len(texts)} texts and {len(self.labels)} labels: "
                 f"it must return one row of probabilities per text, {wanted}"
             )
-        if not np.isfinite(p).all():
-            raise NumericalError(f"the function gave {int((~np.isfinite(p)).sum())} numbers that are not finite")
-        if (p < 0).any() or np.abs(p.sum(axis=1) - 1).max() > _SUM_TOLERANCE:
-            worst = p[np.abs(p.sum(axis=1) - 1).argmax()]
-            raise InputError(
-                f"the function must return probabilities, rows of numbers from 0 to 1 that add up to 1: got "
-                f"{worst.tolist()}; apply a softmax to logits"
+        infinite = ~np.isfinite(p).all(axis=1)
+        if infinite.any():
+            raise NumericalError(
+                f"the function gave numbers that are not finite for {infinite.sum()} of {len(texts)} texts: "
+                f"{_row_and_text(p, texts, int(infinite.argmax()))}; return finite probabilities"
             )
-        return p
+        beyond = np.maximum(-p, p - 1).max(axis=1) > _ROUNDING
+        wrong = beyond | (np.abs(p.sum(axis=1) - 1) > _SUM_TOLERANCE)
+        if wrong.any():
+            raise InputError(
+                "the function must return probabilities, rows of numbers from 0 to 1 that add up to 1: "
+                f"{_row_and_text(p, texts, int(wrong.argmax()))}; apply a softmax to logits"
+            )
+        return np.clip(p, 0.0, 1.0)
+
+    def _rows(self, texts: list[str]) -> Floats:
+        """What the function returns, as an array of float64."""
+        try:
+            answer = self._function(list(texts))
+            if isinstance(answer, Iterator):
+                answer = list(islice(answer, len(texts) + 1))
+        except LimelightError:
+            raise
+        except Exception as error:
+            where = f"on {len(texts)} texts at once" if len(texts) > 1 else "on a text"
+            what = f"{type(error).__name__}: {_shortened(str(error)) or 'without a message'}"
+            raise InputError(f"the function failed {where}, {what}; {self._culprit(texts)}") from error
+        return _array(answer)
+
+    def _culprit(self, texts: list[str]) -> str:
+        """A text that the function fails on, found by halves; a batch may also fail where none of its texts does."""
+        suspects = texts
+        while len(suspects) > 1:
+            half = len(suspects) // 2
+            suspects = suspects[:half] if self._fails(suspects[:half]) else suspects[half:]
+        if len(texts) > 1 and not self._fails(suspects):
+            return f"one text at a time does not fail, such as {_shortened(repr(texts[0]))}: try a smaller batch_texts"
+        return f"make it take {_shortened(repr(suspects[0]))}"
+
+    def _fails(self, texts: list[str]) -> bool:
+        try:
+            answer = self._function(list(texts))
+            if isinstance(answer, Iterator):
+                list(islice(answer, len(texts) + 1))
+        except Exception:
+            return True
+        return False
 
 
 def _array(answer: Any) -> Floats:
+    """An answer as an array of float64; tensors are taken off their device and out of their graph."""
     try:
-        return np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the function must return an array of numbers, one row per text: {error}") from error
+        if isinstance(answer, list | tuple):
+            answer = [_detached(row) for row in answer]
+        array = np.asarray(_detached(answer))
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"{array.dtype} is no type of number")
+        if array.dtype.kind == "O" and (array.ndim == 0 or any(isinstance(x, str | bytes) for x in array.flat)):
+            raise TypeError("there are no numbers in it")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InputError(
+            f"the function must return an array of numbers, one row per text: got {type(answer).__name__} "
+            f"{_shortened(repr(answer))} ({_shortened(str(error))})"
+        ) from error
+
+
+def _detached(answer: Any) -> Any:
+    """A tensor of torch as an array, whatever its device, precision and gradients."""
+    if callable(getattr(answer, "detach", None)) and callable(getattr(answer, "double", None)):
+        return answer.detach().double().cpu().numpy()
+    return answer
+
+
+def _n_columns(rows: Floats) -> int:
+    if rows.ndim != 2 or len(rows) != 1:
+        raise InputError(
+            f"the function gave an array of shape {rows.shape} for one text: it must return one row of probabilities "
+            "per text, (1, number of labels)"
+        )
+    return rows.shape[1]
+
+
+def _row_and_text(p: Floats, texts: Sequence[str], i: int) -> str:
+    return f"got {_shortened(str(p[i].tolist()))} for the text {_shortened(repr(texts[i]))}"
+
+
+def _shortened(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
 
 
 class BlackBoxView:
@@ -139,13 +233,15 @@ class TextGame:
         self.asked = 0
 
     def __call__(self, kept: Coalitions) -> Floats:
-        distinct, which = distinct_rows(checked_coalitions(kept, self._features))
-        repetitions = np.bincount(which, minlength=len(distinct))
-        logits = np.empty((len(distinct), len(self._model.labels)))
+        kept = checked_coalitions(kept, self._features)
+        first, which = first_rows(kept)
+        repetitions = np.bincount(which, minlength=len(first))
+        logits = np.empty((len(first), len(self._model.labels)))
         answered = AnsweredCoalitions(self._progress)
-        for start in range(0, len(distinct), self._model.batch_texts):
-            rows = slice(start, start + self._model.batch_texts)
-            texts = [self._cutter.without(row) for row in distinct[rows]]
+        step = max(1, min(self._model.batch_texts, _CHARACTERS_AT_ONCE // max(1, self._cutter.longest)))
+        for start in range(0, len(first), step):
+            rows = slice(start, start + step)
+            texts = [self._cutter.without(kept[i]) for i in first[rows]]
             logits[rows] = self._model.predict_logits(texts)
             self.asked += len(texts)
             answered.add(int(repetitions[rows].sum()))
@@ -158,18 +254,20 @@ class _Cutter:
     def __init__(self, text: str, features: Features, replacement: str) -> None:
         self._replacement = replacement
         owned: list[tuple[Span, int]] = sorted((span, j) for j, spans in enumerate(features.spans) for span in spans)
-        self._owners = [j for _, j in owned]
-        self._words = [text[start:end] for (start, end), _ in owned]
+        self._owners = np.array([j for _, j in owned], dtype=np.int64)
         ends = [0, *(end for (_, end), _ in owned)]
         starts = [*(start for (start, _), _ in owned), len(text)]
-        self._between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+        # Words stand between what is around them: at 1, 3, 5, …
+        self._pieces = np.empty(2 * len(owned) + 1, dtype=object)
+        self._pieces[0::2] = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+        self._pieces[1::2] = [text[start:end] for (start, end), _ in owned]
+        self.longest = len(text) + len(owned) * len(replacement)
+        """No variant has more characters."""
 
     def without(self, kept: Coalitions) -> str:
-        pieces = [self._between[0]]
-        for word, owner, behind in zip(self._words, self._owners, self._between[1:], strict=True):
-            pieces.append(word if kept[owner] else self._replacement)
-            pieces.append(behind)
-        return "".join(pieces)
+        pieces = self._pieces.copy()
+        pieces[1::2][~kept[self._owners]] = self._replacement
+        return "".join(pieces.tolist())
 
 
 if TYPE_CHECKING:

@@ -19,12 +19,21 @@ def checked_coalitions(kept: Coalitions, n_features: int) -> Coalitions:
 
 def distinct_rows(kept: Coalitions) -> tuple[Coalitions, Integers]:
     """The rows without repetition, and for each row which of them it is."""
+    first, which = first_rows(kept)
+    return kept[first], which
+
+
+def first_rows(kept: Coalitions) -> tuple[Integers, Integers]:
+    """Where each distinct row stands first, and for each row which of these it is.
+
+    It takes an eighth of the memory of the rows: no copy is made of them.
+    """
     if not kept.shape[1]:
-        return kept[:1], np.zeros(len(kept), dtype=np.int64)
+        return np.zeros(min(1, len(kept)), dtype=np.int64), np.zeros(len(kept), dtype=np.int64)
     packed = np.ascontiguousarray(np.packbits(kept, axis=1))
     keys = packed.view(f"V{packed.shape[1]}")[:, 0]
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    return kept[first], which.astype(np.int64)
+    return first.astype(np.int64), which.astype(np.int64)
 
 
 class AnsweredCoalitions:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import difflib
 import os
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ import torch
 
 from limelight.device import find_device
 from limelight.document import UNKNOWN
-from limelight.errors import ParameterError
+from limelight.errors import CheckpointError, ParameterError
 from limelight.models.blackbox import TEXTS_AT_ONCE, BlackBoxClassifier
+from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
 from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
 
 _HUB_NAME = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
+_OF_TRANSFORMERS = ("tokenizer.json", "tokenizer_config.json", "pytorch_model.bin", ADAPTER, INDEX)
+"""Files that say whose folder it is where its configuration does not."""
+_NEIGHBOURS = 10_000
 
 
 def load(
@@ -38,11 +43,14 @@ def load(
 ) -> WordClassifier | HuggingFaceClassifier:
     """A classifier: the embedded one, one of `limelight train`, or any Hugging Face sequence classifier.
 
-    `name`: a folder, or a name on the Hugging Face hub. The options belong to Hugging Face models: `device` ("auto",
+    `name`: a folder, or a name on the Hugging Face hub; what is written like a path is never asked of the hub. Weights
+    are safetensors files inside the folder, and their shapes are compared with its configuration before anything is
+    loaded; no code and no pickle of it runs. The options belong to Hugging Face models: `device` ("auto",
     "cpu", "cuda"), `dtype` ("float32", "bfloat16", "float16"); for texts beyond the model's length `truncate` keeps
     their beginning and `window` reads them in overlapping parts, an error without; see HuggingFaceClassifier.
     """
-    if name is None or not _is_huggingface(Path(name)):
+    path = _place(name)
+    if path is None or not _is_huggingface(path, str(name)):
         options = {
             "device": device not in ("auto", "cpu"),
             "dtype": dtype != "float32",
@@ -55,10 +63,10 @@ def load(
             raise ParameterError(
                 f"only Hugging Face models take {', '.join(given)}: leave that out for limelight's own"
             )
-        return checkpoint.load(name)  # it cuts long texts whatever `truncate` says, and says so
+        return checkpoint.load(path)  # it cuts long texts whatever `truncate` says, and says so
     from limelight.models.huggingface.hub import read_pretrained
 
-    model, tokenizer = read_pretrained(os.fspath(name), find_device(device), dtype)
+    model, tokenizer = read_pretrained(str(path), find_device(device), dtype, "" if path.exists() else _near(path))
     return _huggingface(
         model,
         tokenizer,
@@ -129,6 +137,8 @@ def _refuse(options: dict[str, bool], owner: str) -> None:
 
 
 def _function(model: Any, labels: Sequence[str] | None) -> tuple[Callable[[list[str]], Any], Sequence[str] | None]:
+    if isinstance(labels, str):
+        raise ParameterError(f"labels must be a list of names: got the string {labels!r}; write labels=[…]")
     predict = getattr(model, "predict_proba", None)
     if predict is not None:
         classes = getattr(model, "classes_", None)
@@ -141,12 +151,64 @@ def _function(model: Any, labels: Sequence[str] | None) -> tuple[Callable[[list[
     return model, labels
 
 
-def _is_huggingface(path: Path) -> bool:
-    """A folder whose config.json has a model type of transformers, or a name that could be one on the hub."""
-    if not path.exists():
-        return not path.is_absolute() and _HUB_NAME.fullmatch(str(path)) is not None
+def _place(name: str | os.PathLike[str] | None) -> Path | None:
+    """What was given as a path, whether or not something stands there."""
+    if name is None:
+        return None
+    given = os.fspath(name) if isinstance(name, str | os.PathLike) else None
+    if not isinstance(given, str):
+        raise ParameterError(f"a model is a folder or a name on the hub: got {type(name).__name__}; give a string")
+    if not given.strip():
+        raise ParameterError(f"the name of the model is empty, {given!r}: leave it out for the embedded one")
     try:
-        config = json.loads((path / checkpoint.CONFIG).read_bytes())
-    except (OSError, ValueError):
+        path = Path(given).expanduser()
+    except RuntimeError:  # nobody's home
+        path = Path(given)
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"no checkpoint at {shortened(given, 100)!r}: {shortened(str(error), 200)}; give the path of a folder"
+        ) from error
+    return path
+
+
+def _is_huggingface(path: Path, given: str) -> bool:
+    """A folder of transformers, or a name that could be one on the hub."""
+    if not path.exists():
+        if _is_path(given):
+            raise CheckpointError(f"no checkpoint at {path}: it does not exist; {_near(path) or 'check the path'}")
+        return True
+    if not path.is_dir():
         return False
-    return isinstance(config, dict) and "model_type" in config and "kind" not in config
+    try:
+        ours = (path / checkpoint.VOCABULARY).exists()
+        theirs = any((path / name).exists() for name in _OF_TRANSFORMERS)
+        config = read_json(path / checkpoint.CONFIG) if (path / checkpoint.CONFIG).exists() else {}
+    except OSError as error:
+        raise CheckpointError(f"the folder {path} cannot be read: {error}; check its permissions") from error
+    except CheckpointError:
+        if ours:
+            return False  # its own reader says what is wrong
+        raise
+    if not isinstance(config, dict):
+        return theirs and not ours
+    return "kind" not in config and ("model_type" in config or (theirs and not ours))
+
+
+def _is_path(given: str) -> bool:
+    """Written like a path rather than like `name` or `owner/name` of the hub."""
+    return given.startswith((".", "~", os.sep)) or given.count("/") > 1 or _HUB_NAME.fullmatch(given) is None
+
+
+def _near(path: Path) -> str:
+    """The folder beside a path that does not exist whose name is most like it."""
+    try:
+        entries = islice(path.parent.iterdir(), _NEIGHBOURS)
+        beside = [entry.name for entry in entries if (entry / checkpoint.CONFIG).exists()]
+    except OSError:
+        return ""
+    alike = difflib.get_close_matches(path.name, beside, n=1)
+    return f"did you mean {str(path.parent / alike[0])!r}?" if alike else ""

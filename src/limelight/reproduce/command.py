@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,7 +20,8 @@ import torch
 import limelight
 from limelight.arrays import whole_number
 from limelight.device import find_device
-from limelight.errors import CapabilityError, InputError
+from limelight.errors import CapabilityError, CheckpointError, InputError
+from limelight.files import reason
 from limelight.models.words.checkpoint import embedded_folder
 from limelight.progress import Progress
 from limelight.reproduce import drawing, report
@@ -51,9 +53,18 @@ class Options:
 
 
 def run(options: Options, progress: Progress) -> Path | None:
-    """Compute what is missing, draw what can be drawn. Returns the report, or None where nothing could be drawn."""
+    """Compute what is missing or damaged, draw what can be drawn; one run at a time writes to a folder.
+
+    Returns the report, or None where nothing could be drawn.
+    """
     chosen = find(options.experiment)
     folder = RunFolder(options.out)
+    with folder.writing():
+        return _run(options, chosen, folder, progress)
+
+
+def _run(options: Options, chosen: Sequence[Experiment], folder: RunFolder, progress: Progress) -> Path | None:
+    _tell_damages(folder, {experiment.name for experiment in chosen}, progress)
     missing = [experiment for experiment in chosen if not folder.has(experiment.name)]
     without_deep = [e.name for e in missing if e.model == "deep" and options.deep_model is None]
     if without_deep and len(chosen) == 1:
@@ -72,6 +83,14 @@ def run(options: Options, progress: Progress) -> Path | None:
     return _draw(folder, progress, {experiment.name for experiment in chosen})
 
 
+def _tell_damages(folder: RunFolder, chosen: set[str], progress: Progress) -> None:
+    """Results that cannot be used count as if they were not there."""
+    for experiment in EXPERIMENTS:
+        if damage := folder.damage(experiment.name):
+            what = "computed again" if experiment.name in chosen else f"left out; give {experiment.name} to compute it"
+            progress.say(f"{experiment.name}: {damage}: {what}")
+
+
 def _given(options: Options) -> bool:
     """Whether anything was said that must be checked against the folder's run."""
     said = (options.data, options.model, options.deep_model, options.documents, options.seed)
@@ -81,7 +100,7 @@ def _given(options: Options) -> bool:
 def _check_engine(options: Options, folder: RunFolder) -> None:
     """Figure 4 by another engine than the one that was asked for is not shown as if it were."""
     if options.official and folder.has("fig4"):
-        used = folder.read_json("fig4")["numbers"]["engine"]["delete"]
+        used = folder.read_result("fig4")["numbers"]["engine"]["delete"]
         if used != OFFICIAL:
             raise InputError(
                 f"fig4 in --out {options.out} was computed by {used}, not by {OFFICIAL}: choose another folder"
@@ -162,7 +181,10 @@ def _digest(folder: str | None) -> str:
     # A name on the Hugging Face hub is no folder here: then the name stands for the model.
     digest = hashlib.sha256(b"" if files else folder.encode())
     for file in files:
-        digest.update(file.read_bytes())
+        try:
+            digest.update(file.read_bytes())
+        except OSError as error:
+            raise CheckpointError(f"could not read {file}: {reason(error)}; check its permissions") from error
     return digest.hexdigest()[:16]
 
 
@@ -194,7 +216,7 @@ def _compute(experiment: Experiment, lab: Lab) -> None:
         "limelight": limelight.__version__,
         "torch": torch.__version__,
     }
-    lab.folder.write_json(experiment.name, {"experiment": experiment.name, "about": about, "numbers": numbers})
+    lab.folder.write_result(experiment.name, about, numbers)
     lab.progress.say(f"{experiment.name}: done in {seconds:.1f} s")
 
 
@@ -204,10 +226,14 @@ def _machine(device: str) -> str:
     return f"{platform.machine()} CPU, {os.cpu_count()} cores"
 
 
+def _is_whole_png(file: Path) -> bool:
+    return file.exists() and file.read_bytes().endswith(b"IEND\xaeB`\x82")
+
+
 def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path | None:
     """The figures that were asked for, and a report of all that there are."""
     done = [experiment for experiment in EXPERIMENTS if folder.has(experiment.name)]
-    results = {experiment.name: folder.read_json(experiment.name) for experiment in done}
+    results = {experiment.name: folder.read_result(experiment.name) for experiment in done}
     folder.write("table.md", report.table(EXPERIMENTS, results).encode())
     if not drawing.available():
         progress.say(
@@ -218,7 +244,7 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path | None
     images = {}
     for experiment in done:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
-        if experiment.name in asked or not stored.exists():
+        if experiment.name in asked or not _is_whole_png(stored):
             source = drawing.source_line(result["about"], experiment.over_documents)
             with drawing.our_style():
                 figure = experiment.draw(folder, result["numbers"])

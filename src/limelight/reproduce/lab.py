@@ -194,7 +194,7 @@ class Lab:
         self.progress.begin(name, len(documents), first_missing)
         try:
             for first in range(0, len(documents), chunk):
-                piece = self.folder.read_chunk(stored, first)
+                piece = self.folder.read_chunk(stored, first, self.progress.say)
                 if piece is None:
                     members = documents[first : first + chunk]
                     piece = compute(members)

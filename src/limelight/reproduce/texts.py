@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import re
 from dataclasses import dataclass
 from importlib import resources
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from limelight.data import LabelledTexts, read_labelled
 from limelight.errors import DataError
+from limelight.files import reason
 
 SAMPLE = "built-in sample"
 HUB_NAME = "stanfordnlp/imdb"
@@ -46,12 +48,13 @@ def read_texts(source: str | None) -> Texts:
     if source is None:
         return _read_sample()
     path = Path(source)
-    if source == "imdb" and not path.exists():
+    # os.path answers False where a name is too long to exist; Path would raise.
+    if source == "imdb" and not os.path.exists(path):
         return _named(_read_hub(), f"IMDB test set ({HUB_NAME})")
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError(
-            f"there is no data at {source}: give the aclImdb folder, a CSV, JSONL or Parquet file, 'imdb' to fetch the "
-            "test set from Hugging Face, or leave --data out for the built-in sample"
+            f"there is no data at {source:.200}: give the aclImdb folder, a CSV, JSONL or Parquet file, 'imdb' to "
+            "fetch the test set from Hugging Face, or leave --data out for the built-in sample"
         )
     root = next((folder for folder in (path / "test", path) if _is_imdb_half(folder)), None)
     if root is not None:
@@ -102,6 +105,8 @@ def _read_imdb_folder(root: Path) -> LabelledTexts:
                 texts.append(file.read_bytes().decode())
             except UnicodeDecodeError as error:
                 raise DataError(f"{file} is not UTF-8: the data set is damaged, extract it again") from error
+            except OSError as error:
+                raise DataError(f"cannot read {file}: {reason(error)}; extract aclImdb_v1.tar.gz again") from error
             labels.append(label)
     return LabelledTexts(tuple(texts), np.array(labels, dtype=np.int64), ("negative", "positive"))
 

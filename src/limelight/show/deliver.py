@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,7 +61,7 @@ def explained_lines(
 def deliver(results: Iterable[Result], format: Format, out: Path | None, *, numbers: bool, no_color: bool) -> None:
     """Each result as it comes to a terminal or pipe; all of them at once to a file."""
     if format == "table" and out is None:
-        _tables(results, Console(no_color=no_color or None), numbers)
+        _tables(results, _Output(no_color=no_color or None), numbers)
         return
     if format == "table":
         page = io.StringIO()
@@ -76,6 +79,13 @@ def deliver(results: Iterable[Result], format: Format, out: Path | None, *, numb
         sys.stdout.buffer.flush()
 
 
+class _Output(Console):
+    """Standard output, whose reader may be gone: that is an error to be told, not one to end the program with."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def _tables(results: Iterable[Result], console: Console, numbers: bool) -> None:
     for i, result in enumerate(results):
         if i:
@@ -88,8 +98,13 @@ def _tables(results: Iterable[Result], console: Console, numbers: bool) -> None:
 
 def _json(result: Result) -> bytes:
     written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
-    # A lone surrogate cannot be UTF-8; its escape, which this handler writes, is the JSON for it.
-    return written.encode("utf-8", "backslashreplace") + b"\n"
+    return "".join(map(_json_letter, written)).encode() + b"\n"
+
+
+@cache
+def _json_letter(letter: str) -> str:
+    """What acts on a terminal, and half of a surrogate pair, as JSON spells it: the same value."""
+    return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
 
 
 def _page(results: Iterable[Result]) -> bytes:

@@ -89,7 +89,11 @@ def _prediction(explanation: Explanation) -> Iterator[str]:
     if explanation.target != prediction.label:
         yield f"<p>Explained here: why (not) {_isolated(explanation.target)}.</p>"
     yield '<ul class="classes">'
-    for c in order[:_LABELS_SHOWN]:
+    shown = order[:_LABELS_SHOWN]
+    target = prediction.labels.index(explanation.target) if explanation.target in prediction.labels else None
+    if target is not None and target not in shown:  # what is explained is always there, however unlikely it is
+        shown[-1] = target
+    for c in shown:
         label, probability = prediction.labels[c], float(prediction.probabilities[c])
         first = ' class="first"' if label == prediction.label else ""
         yield (
@@ -99,8 +103,8 @@ def _prediction(explanation: Explanation) -> Iterator[str]:
             f'<span class="quiet logit">logit {_number(f"{float(prediction.logits[c]):+.3f}")}</span></li>'
         )
     yield "</ul>"
-    if len(order) > _LABELS_SHOWN:
-        yield f'<p class="quiet">and {len(order) - _LABELS_SHOWN} more labels</p>'
+    if len(order) > len(shown):
+        yield f'<p class="quiet">and {len(order) - len(shown)} more labels</p>'
 
 
 def _isolated(name: str) -> str:

@@ -29,16 +29,14 @@ from limelight.theory.deletion import tail_table, tops
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.moments import (
     DEFAULT_TOLERANCE,
+    MOST_REPEATED,
     Moments,
     checked_weights,
     recursion_rounding,
     tolerance_of_rule,
 )
 from limelight.theory.quadrature import ExponentialSum, exponential_sum
-from limelight.theory.values import ExactValues
 
-MOST_REPEATED = 6
-"""Features of several words that are conditioned on: 64 recursions, half a second for 170 words."""
 _NODES_AT_ONCE = 8
 """Quadrature nodes whose exponentials are in memory at once: they stay in the cache."""
 _ROW_BLOCKS = 4
@@ -170,22 +168,6 @@ def deletion_moments(
         largest_output=np.array([game.largest_output()]),
         nodes=nodes,
     )
-
-
-def deletion_banzhaf_weights(d: int) -> Floats:
-    """The chance of s removed features when each is kept by a fair coin: C(d, s) / 2^d."""
-    return np.array([math.comb(d, s) / 2**d for s in range(d + 1)])
-
-
-def banzhaf_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
-    """Banzhaf values from moments whose size weights number `row` are `deletion_banzhaf_weights`.
-
-    E[f | j kept] - E[f | j removed] = 4 E[f 1{j kept}] - 2 E[f], a mean of differences of two values of f.
-    """
-    d, largest = moments.n_features, float(moments.largest_output[target_row])
-    mean = float(deletion_banzhaf_weights(d) @ moments.F[target_row])
-    values = 4.0 * moments.G[target_row, row] - 2.0 * mean
-    return ExactValues(values, largest * (2.0 * moments.error + 8.0 * moments.rounding), moments.nodes)
 
 
 def _chain(n_words: int, owned: Sequence[Sequence[int]], single: list[int], gone: list[int]) -> _Chain:

@@ -29,6 +29,13 @@ from limelight.theory.ratio_game import RatioGame
 Array = TypeVar("Array", Tensor, npt.NDArray[Any])
 
 
+def score_directions(e_cls: Array, W_q: Array, W_k: Array) -> Array:
+    """r (K, d_e) of all heads, from the embedding of [CLS], position included."""
+    q = W_q @ e_cls  # (K, d_att)
+    r: Array = (q[:, None, :] @ W_k)[:, 0] / math.sqrt(W_k.shape[1])
+    return r
+
+
 @dataclass(frozen=True)
 class FoldedHeads(Generic[Array]):
     """The two kinds of direction that scores and values are read along. Tensors when training, arrays when explaining:
@@ -40,9 +47,7 @@ class FoldedHeads(Generic[Array]):
     @classmethod
     def fold(cls, e_cls: Array, W_q: Array, W_k: Array, W_v: Array, W_l: Array) -> FoldedHeads[Array]:
         """From the embedding of [CLS] (position included) and the stacked weights of the K heads."""
-        q = W_q @ e_cls  # (K, d_att)
-        r = (q[:, None, :] @ W_k)[:, 0] / math.sqrt(W_k.shape[1])
-        return cls(r, W_l @ W_v)
+        return cls(score_directions(e_cls, W_q, W_k), W_l @ W_v)
 
     def score_and_value(self, vectors: Array) -> tuple[Array, Array]:
         """For vectors (..., d_e): scores (..., K) and values (..., K, C)."""
@@ -55,6 +60,18 @@ def folded_logits(scores: Tensor, values: Tensor) -> Tensor:
     """f (n, C) from scores (n, T, K) and values (n, T, K, C): attention-weighted values, averaged over heads."""
     alpha = scores.softmax(dim=1)
     return torch.einsum("ntk,ntkc->nc", alpha, values) / scores.shape[2]
+
+
+def pooled_logits(scores: Tensor, vectors: Tensor, W_v: Tensor, W_l: Tensor) -> Tensor:
+    """The same f (n, C) from scores (n, T, K) and embeddings (n, T, d_e), for many classes.
+
+    Eq. 9 is linear in e_t, so attention may be summed over positions before W_v and W_l are applied: (n, K, d_e)
+    numbers instead of (n, T, K, C), and the classes appear in the last product alone.
+    """
+    n, K, C = len(scores), len(W_v), W_l.shape[1]
+    pooled = scores.softmax(dim=1).mT @ vectors  # (n, K, d_e)
+    v_tilde = (pooled.transpose(0, 1) @ W_v.mT).transpose(0, 1)  # (n, K, d_out)
+    return v_tilde.reshape(n, -1) @ W_l.mT.reshape(-1, C) / K
 
 
 @dataclass(frozen=True)

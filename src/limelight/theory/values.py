@@ -1,7 +1,9 @@
 """Exact attributions of a ratio game: what LIME and sampled Shapley values converge to.
 
 Every function returns `ExactValues`. Its `error` bounds the distance of each value from the exact one: the moments are
-those of a game f̃ with |f̃ - f| <= ε on every coalition, and each value is linear in the game.
+those of a game f̃ with |f̃ - f| <= ε on every coalition, up to rounding, and each value is linear in the game. Rounding
+counts in units of the terms that are summed, which may be larger than the value. `intercept_error` does the same for
+the intercept.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
-from limelight.theory.lime_kernel import kernel_by_size
+from limelight.theory.lime_kernel import LEAST_KERNEL_LOG, kernel_beside_one, kernel_log_of_one
 from limelight.theory.moments import (
     DEFAULT_TOLERANCE,
     Moments,
@@ -27,18 +29,23 @@ from limelight.theory.moments import (
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import RatioGame
 
+LOG_TINY = -708.0  # of the smallest number with all digits: exp() of less is 0 here
+SECOND_ORDER = 1.001
+"""Error bounds are of first order in the roundings; products of two of them are below a thousandth of it."""
+MOST_WHOLE = 1e300
 COMPILED_ABOVE = 64
 """Features: below, torch takes some 50 ms at most; loading compiled code takes half a second, compiling it several."""
 
 
 @dataclass(frozen=True)
 class ExactValues:
-    """One number per feature, and how far from exact it can be."""
+    """One number per feature, and how far from exact each can be; an intercept has a bound of its own."""
 
     values: Floats  # (d,)
     error: float
     nodes: int  # quadrature nodes used; 0 where none were needed
     intercept: float | None = None
+    intercept_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,64 +53,131 @@ class LimeDesign:
     """LIME's expected weighted least squares, by the number s of removed features.
 
     Official LIME takes the document itself once and n - 1 samples with s uniform on 1..d, weighs a sample by
-    exp(-(1 - sqrt(1 - s/d))² / (2ν²)), and fits a ridge regression whose intercept is not penalised. All quantities
-    here are divided by n, so that n = ∞ is the plain limit.
+    π_s = exp(-(1 - sqrt(1 - s/d))² / (2ν²)), and fits a ridge regression whose intercept is not penalised. In a narrow
+    kernel the samples weigh 1e-20 or 1e-200 beside the document, so all weights here are divided by that of the n - 1
+    samples together: size s has v_s = π_s / Σ_{s>=1} π_s, the document κ = d / ((n - 1) Σ_{s>=1} π_s), and the penalty
+    is κ · ridge. n = ∞ is κ = 0.
     """
 
-    size_weights: Floats  # (d + 1,): expected share of size s times its kernel weight
-    ridge: float  # ridge / n
+    size_weights: Floats  # (d + 1,): v_s, with v_0 = 0: the document is no part of the sums over sizes
+    document: float  # κ
+    ridge: float
+    rounding: Floats  # (d + 1,): relative errors of v_s; that of κ stands first
 
     @classmethod
     def of(cls, d: int, n_samples: float = 5000, kernel_width: float = 0.25, ridge: float = 1.0) -> LimeDesign:
+        check_real(n_samples=n_samples, kernel_width=kernel_width, ridge=ridge)
         if math.isnan(n_samples) or n_samples < 2:
             raise ParameterError(f"LIME needs at least 2 samples, or infinitely many: got n_samples={n_samples}")
         if math.isnan(kernel_width) or kernel_width <= 0:
-            raise ParameterError(f"LIME's kernel width is positive or infinite: got {kernel_width}")
+            raise ParameterError(f"LIME's kernel width is positive or infinite: got kernel_width={kernel_width}")
         if not (math.isfinite(ridge) and ridge >= 0):
-            raise ParameterError(f"LIME's ridge penalty is finite and at least 0: got {ridge}")
-        kernel = kernel_by_size(d, kernel_width)
-        if d == 1 and math.isinf(n_samples):
-            # The only kept sample is the document itself. Its weight of 1 is all there is against the penalty, however
-            # many samples there are, so this limit is taken without dividing by n: s = 1 then has weight infinity.
-            return cls(np.array([1.0, np.inf]), ridge)
-        own = 1.0 / n_samples
-        share = np.full(d + 1, (1.0 - own) / d)
-        share[0] = own
-        return cls(share * kernel, ridge * own)
+            raise ParameterError(f"LIME's ridge penalty is finite and at least 0: got ridge={ridge}")
+        log_of_one = kernel_log_of_one(d, kernel_width)
+        if log_of_one < LEAST_KERNEL_LOG:
+            raise _too_narrow(d, kernel_width, log_of_one)
+        beside, exponents = kernel_beside_one(d, kernel_width)
+        total = float(beside.sum())
+        document = d / ((n_samples - 1) * total) * math.exp(-log_of_one)
+        if not math.isfinite(4.0 * document * (1.0 + ridge)):
+            raise _too_narrow(d, kernel_width, log_of_one)
+        # An exponent is computed with eight roundings, and its error is relative to e^x what it is absolutely to x.
+        rounding = UNIT * np.concatenate([[24.0 - 8.0 * log_of_one], 4.0 + 8.0 * np.minimum(exponents, -LOG_TINY)])
+        return cls(np.concatenate([[0.0], beside / total]), document, ridge, rounding)
 
-    @property
-    def finite_weights(self) -> Floats:
-        """The size weights without the infinite one of a document of one word."""
-        return np.where(np.isfinite(self.size_weights), self.size_weights, 0.0)
+    def solve(self, moments: Moments, row: int, target_row: int) -> ExactValues:
+        """The regression from moments whose size weights number `row` are the design's.
 
-    def solve(self, F: Floats, G: Floats, epsilon: float) -> tuple[Floats, float, float]:
-        """Coefficients, intercept and error from F_s (d + 1,) and Σ_s w_s G_{s,j} (d,), |f̃ - f| <= epsilon.
+        LIME does not see a constant, so f - f(document) is fitted: the document, whose weight may exceed all others by
+        any factor, then adds nothing to a sum that others have to be told apart in. With r = 1 / (1 + κ), q = 1 - r and
+        S the mean of s under v, the mean of s under all weights is rS, and every deviation from it is taken as
+        (s - 1) + (q - r Σ v (s - 1)): neither cancels where all weight is at s = 0 and 1. The centred Gram matrix acts
+        as `apart` on vectors that sum to zero and as `along` on constant ones, which is all that Sherman and Morrison's
+        formula would say.
 
-        The centred Gram matrix is (v1 - v2) I + v2 11ᵀ plus the ridge: it acts as `apart` on vectors that sum to zero
-        and as `along` on constant ones, which is all that Sherman and Morrison's formula would say.
+        Error: `moments.error` is that of a game f̃ whose distance from f is at most ε M everywhere; it moves the part
+        that sums to zero by at most ε M E|z_j - mean(z)| / apart and the constant part by ε M E|s - rS| / (d · along).
+        Rounding of the sums over sizes is no game's and counts in full; rounding of the kernel moves each weight by
+        `rounding`.
         """
-        d, w = len(G), self.size_weights
-        s = np.arange(d + 1)
-        if d == 1 and np.isinf(w[1]):
-            slope = (F[0] - F[1]) / (1.0 + self.ridge)
-            return np.array([slope]), float(F[1]), 2.0 * epsilon / (1.0 + self.ridge)
-        total = w.sum()
-        mu = (w * (d - s)).sum() / (d * total)
-        # v1 - v2 = Σ w s(d-s) / (d(d-1)); v1 + (d-1) v2 = Σ w (d - s - dμ)² / d. Neither form cancels.
-        apart = (w * s * (d - s)).sum() / (d * (d - 1)) + self.ridge if d > 1 else math.inf
-        along = (w * (d - s - d * mu) ** 2).sum() / d + self.ridge
-        if not (apart > UNIT * total and along > UNIT * total):
+        F, G = moments.F[target_row], moments.G[target_row, row]
+        M = float(moments.largest_output[target_row])
+        if len(G) == 1:
+            return self._solve_one(F, M, moments)
+        d, s, v, kappa = len(G), np.arange(1, len(F)), self.size_weights[1:], self.document
+        q, r = kappa / (1.0 + kappa), 1.0 / (1.0 + kappa)
+        penalty, change = self.ridge * kappa, F[1:] - F[0]
+        beyond_one = float(v @ (s - 1))  # S - 1
+        S, away = 1.0 + beyond_one, (s - 1) + (q - r * beyond_one)
+        pairs, squares = v * (s * (d - s) / (d * (d - 1.0))), v * away**2 / d
+        apart = float(pairs.sum()) + penalty
+        along = float(squares.sum()) + q * r * S * S / d + penalty
+        if not (apart > 0.0 and along > 0.0):
             raise NumericalError(
-                "LIME's regression has no unique solution: with these weights the samples do not vary and ridge is 0; "
-                "use a larger kernel width or a positive ridge"
+                "LIME's regression has no unique solution: with these weights all samples remove equally many words; "
+                "use a larger kernel width, or a finite n_samples"
             )
-        y = G - mu * (w @ F)
-        level = (w * (d - s - d * mu)) @ F / d  # the mean of y, since Σ_j G_{s,j} = (d - s) F_s
-        apart_part = (y - y.mean()) / apart if d > 1 else np.zeros(1)
-        beta = apart_part + level / along
-        intercept = float((w @ F) / total - mu * beta.sum())
-        moved = epsilon * (w * ((d - s) / d * (1.0 - mu) + s / d * mu)).sum()
-        return beta, intercept, float(moved * (2.0 / apart + 1.0 / along))
+        uneven, slope = (G - G.mean()) / apart, float(-(v * away) @ change) / d / along
+        mu = q + r * float(v @ (d - s)) / d
+        intercept = float(F[0]) + r * float(v @ change) - mu * d * slope
+
+        eta_document, eta = float(self.rounding[0]), self.rounding[1:]
+        sums = UNIT * (d + 8.0)  # of d terms
+        kept = float(v @ (d - s)) / d
+        uneven_error = (
+            M * (2.0 * (d - 1.0) / d) * float(pairs @ (moments.error + eta))
+            + 2.0 * M * moments.rounding * kept
+            + float(np.abs(uneven).max()) * (float(pairs @ eta) + eta_document * penalty)
+        ) / apart
+        epsilon = (moments.error + moments.rounding) * M
+        slope_error = (
+            float((v * np.abs(away)) @ (epsilon + 2.0 * M * eta)) / d
+            + q * S / d * (epsilon + 2.0 * M * eta_document)
+            + 2.0 * M * sums * (beyond_one + q + r * beyond_one) / d
+            + abs(slope) * (float(squares @ eta) + eta_document * (q * r * S * S / d + penalty) + sums * along)
+        ) / along
+        weighing = r * (float(v @ eta) + eta_document) + sums
+        return ExactValues(
+            uneven + slope,
+            SECOND_ORDER * (uneven_error + slope_error + 4.0 * UNIT * (float(np.abs(uneven).max()) + abs(slope))),
+            moments.nodes,
+            intercept,
+            SECOND_ORDER * (epsilon + mu * d * slope_error + weighing * (2.0 * M + d * abs(slope))),
+        )
+
+    def _solve_one(self, F: Floats, M: float, moments: Moments) -> ExactValues:
+        """One feature: β = (f(document) - f(nothing)) / (1 + ridge (1 + κ)). Only the document keeps the feature."""
+        q, r = self.document / (1.0 + self.document), 1.0 / (1.0 + self.document)
+        shrink = 1.0 + self.ridge * (1.0 + self.document)
+        drop = float(F[0] - F[1])
+        slope = drop / shrink
+        eta, epsilon = float(self.rounding[0]), (moments.error + moments.rounding) * M
+        error = 2.0 * epsilon / shrink + (eta + 8.0 * UNIT) * abs(slope)
+        intercept_error = epsilon + q * error + (eta * r + 8.0 * UNIT) * (2.0 * M + abs(slope))
+        return ExactValues(
+            np.array([slope]),
+            SECOND_ORDER * error,
+            moments.nodes,
+            float(F[0]) - r * drop - q * slope,
+            SECOND_ORDER * intercept_error,
+        )
+
+
+def _too_narrow(d: int, kernel_width: float, log_of_one: float) -> NumericalError:
+    return NumericalError(
+        f"LIME's kernel is too narrow: with kernel_width={kernel_width} and {d} features no sample but the document "
+        f"itself has a weight that float64 can hold (the logarithm of the largest is {log_of_one:.4g}); "
+        "use a larger kernel width"
+    )
+
+
+def check_real(**numbers: object) -> None:
+    """Say which of these is no number, or a whole one that float64 does not reach."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise ParameterError(f"{name} must be a number: got {value!r}")
+        if isinstance(value, int) and abs(value) > MOST_WHOLE:
+            raise ParameterError(f"{name} must be a number below {MOST_WHOLE:.0e}, or infinite: got a larger one")
 
 
 def _moments(game: RatioGame, target: int, size_weights: Floats, tolerance: float) -> Moments:
@@ -129,14 +203,12 @@ def lime_limit(
     `kernel_width=math.inf` makes all samples equal.
     """
     design = LimeDesign.of(game.n_features, n_samples, kernel_width, ridge)
-    return lime_limit_from(_moments(game, target, design.finite_weights, tolerance), design)
+    return lime_limit_from(_moments(game, target, design.size_weights, tolerance), design)
 
 
 def lime_limit_from(moments: Moments, design: LimeDesign, row: int = 0, target_row: int = 0) -> ExactValues:
     """The same from moments at hand whose size weights number `row` are the design's."""
-    epsilon = moments.error * float(moments.largest_output[target_row])
-    beta, intercept, error = design.solve(moments.F[target_row], moments.G[target_row, row], epsilon)
-    return ExactValues(beta, error, moments.nodes, intercept)
+    return design.solve(moments, row, target_row)
 
 
 def shapley_weights(d: int) -> Floats:
@@ -158,10 +230,12 @@ def shapley_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactVa
     F = moments.F[target_row]
     d = len(F) - 1
     phi = moments.G[target_row, row] - (F[1:] / np.arange(1, d + 1)).sum()
-    # A Shapley value is a mean of differences of two values of f. The sums above are of size log d, and round as such.
-    epsilon = moments.error * float(moments.largest_output[target_row])
-    rounding = UNIT * float(moments.largest_output[target_row]) * 4.0 * (1.0 + math.log(d))
-    return ExactValues(phi, 2.0 * epsilon + rounding, moments.nodes, float(F[-1]))
+    # A Shapley value is a mean of differences of two values of f: 2ε. Both sums above are of size (1 + … + 1/d) M, and
+    # round as such.
+    M = float(moments.largest_output[target_row])
+    rounding = 2.0 * moments.rounding * (1.0 + math.log(d))
+    error, intercept_error = (2.0 * moments.error + rounding) * M, (moments.error + moments.rounding) * M
+    return ExactValues(phi, error, moments.nodes, float(F[-1]), intercept_error)
 
 
 def banzhaf(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) -> ExactValues:
@@ -177,16 +251,34 @@ def banzhaf(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) 
         lam = rule.nodes[:, None]
         a, b = lam * (game.a[head] / unit), lam * (game.b[head] / unit)  # (L, d)
         A, B = game.A[head, :, chosen] / unit, game.B[head, :, chosen] / unit
-        coin = np.logaddexp(-a, -b) - math.log(2.0)
-        chance_kept = np.exp(-a - np.logaddexp(-a, -b))  # of feature i, under the measure tilted by exp(-λD)
-        expected = chance_kept * A + (1.0 - chance_kept) * B
+        either = np.logaddexp(-a, -b)
+        coin = either - math.log(2.0)
+        # Chances of feature i under the measure tilted by exp(-λD). Either may be tiny, and B as large as 1 / chance.
+        expected = np.exp(-a - either) * A + np.exp(-b - either) * B
         others = game.C0[head, chosen] / unit + expected.sum(axis=1, keepdims=True) - expected
         rest = coin.sum(axis=1, keepdims=True) - coin - lam * (game.c0[head] / unit)
         kept, removed = np.exp(rest - a) * (others + A), np.exp(rest - b) * (others + B)
         values += rule.weights @ (kept - removed) / game.n_heads
-    bound = max(rule.error for rule in rules) + recursion_rounding(game.n_features)
-    error = 2.0 * bound * float(game.largest_output()[chosen])
-    return ExactValues(values, error, sum(len(rule) for rule in rules))
+    nodes = sum(len(rule) for rule in rules)
+    # 2 d logarithms and a term per node are summed; each is rounded once.
+    bound = max(rule.error for rule in rules) + recursion_rounding(game.n_features) + UNIT * (nodes + 16.0)
+    return ExactValues(values, 2.0 * bound * float(game.largest_output()[chosen]), nodes)
+
+
+def banzhaf_weights(d: int) -> Floats:
+    """The chance of s removed features when each is kept by a fair coin: C(d, s) / 2^d."""
+    return np.array([math.comb(d, s) / 2**d for s in range(d + 1)])
+
+
+def banzhaf_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
+    """Banzhaf values from moments whose size weights number `row` are `banzhaf_weights`.
+
+    E[f | j kept] - E[f | j removed] = 4 E[f 1{j kept}] - 2 E[f], a mean of differences of two values of f.
+    """
+    d, largest = moments.n_features, float(moments.largest_output[target_row])
+    mean = float(banzhaf_weights(d) @ moments.F[target_row])
+    values = 4.0 * moments.G[target_row, row] - 2.0 * mean
+    return ExactValues(values, largest * (2.0 * moments.error + 8.0 * moments.rounding), moments.nodes)
 
 
 def lime_limit_and_shapley(
@@ -201,7 +293,7 @@ def lime_limit_and_shapley(
     """Both values of many documents, from one pass over each."""
     designs = [LimeDesign.of(game.n_features, n_samples, kernel_width, ridge) for game in games]
     weights = [
-        np.stack([design.finite_weights, shapley_weights(game.n_features)])
+        np.stack([design.size_weights, shapley_weights(game.n_features)])
         for design, game in zip(designs, games, strict=True)
     ]
     moments = moments_of_many(games, targets, weights, tolerance, device)

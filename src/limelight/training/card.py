@@ -1,9 +1,13 @@
-"""The model card that training writes beside the weights: what a reader needs to judge the model and make it again."""
+"""The model card that training writes beside the weights: what a reader needs to judge the model and make it again.
+
+Labels, file names and preset names come from outside: in the card they are text, whatever they hold.
+"""
 
 from __future__ import annotations
 
 import datetime
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,6 +19,7 @@ import torch
 import limelight
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.kinds import Config
+from limelight.show.visible import visible
 from limelight.training.presets import PRESETS, Preset
 
 if TYPE_CHECKING:
@@ -59,7 +64,17 @@ class Recipe:
             return "(called from Python, with data or a preset of its own)"
         epochs = [] if known.epochs == preset.epochs else ["--epochs", str(preset.epochs)]
         words = ["limelight", "train", self.data, "--preset", preset.name, *self.options, "--seed", str(seed), *epochs]
-        return " ".join(map(shlex.quote, [*words, "--out", "model"]))
+        # An indented block shows everything as it is; it ends with its line.
+        return visible(" ".join(map(shlex.quote, [*words, "--out", "model"])))
+
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|&~$#!@:]|(?<=\bwww)\.)", re.IGNORECASE)
+"""What could begin an emphasis, code, link, image, tag, entity, formula, mention or address, or end a table's cell."""
+
+
+def escaped(text: str) -> str:
+    """A text as Markdown shows it letter by letter, on one line; characters that act are shown by their pictures."""
+    return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
 def _short(path: str | os.PathLike[str]) -> str:
@@ -94,7 +109,7 @@ def model_card(report: TrainingReport, recipe: Recipe) -> str:
     return f"""# {title}
 
 {about}
-It tells {", ".join(report.labels[:-1])} from {report.labels[-1]} texts.
+It tells {", ".join(map(escaped, report.labels[:-1]))} from {escaped(report.labels[-1])} texts.
 
 | | |
 |---|---|
@@ -108,8 +123,8 @@ It tells {", ".join(report.labels[:-1])} from {report.labels[-1]} texts.
 
 | | |
 |---|---|
-| data | {recipe.data or "given from Python"}, {report.n_train:,} texts to train on |
-| preset | {report.preset.name} |
+| data | {escaped(recipe.data) if recipe.data else "given from Python"}, {report.n_train:,} texts to train on |
+| preset | {escaped(report.preset.name)} |
 | seed | {report.seed} |
 | epoch kept | {report.best_epoch} of {report.preset.epochs} |
 | made | {datetime.date.today()}, limelight {limelight.__version__}, PyTorch {torch.__version__}, {report.device} |
@@ -118,7 +133,7 @@ It tells {", ".join(report.labels[:-1])} from {report.labels[-1]} texts.
 
 | setting | value |
 |---|---|
-{chr(10).join(f"| {name} | {value} |" for name, value in settings.items())}
+{chr(10).join(f"| {name} | {escaped(str(value))} |" for name, value in settings.items())}
 
 | epoch | training loss | training accuracy | validation accuracy | seconds |
 |---|---|---|---|---|

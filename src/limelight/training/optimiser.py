@@ -15,8 +15,17 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from limelight.memory import check_memory
+from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.classifier import WordClassifier
+from limelight.models.words.kinds import weight_shapes
 from limelight.training.presets import Preset
+
+_FLOAT = 4
+_EVALUATED_AT_ONCE = 512
+"""Texts in one forward when accuracy is measured."""
+_COPIES_STORED = 4
+"""Of the weights, while an epoch is stored: the best model, and what is written."""
 
 
 class Optimiser:
@@ -135,3 +144,39 @@ def rate_factor(preset: Preset, step: int, total_steps: int) -> float:
         return 1.0
     progress = (step - warm) / max(total_steps - warm, 1)
     return 1 - progress if preset.schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
+
+
+# ── what it takes ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def training_bytes(preset: Preset, words: int, labels: int) -> int:
+    """About what a run needs at most, beside Python and the texts, for a vocabulary and a set of labels of this size.
+
+    Each weight has a gradient and two moments, and an average where the preset asks for one. A batch holds the states
+    of its positions, for the forward and for the backward, and a few copies of its logits.
+    """
+    sizes = preset.sizes
+    weights = sum(math.prod(shape) for shape in weight_shapes(sizes, words, labels).values())
+    copies = 4 + (preset.averaging > 0) + _COPIES_STORED
+    if isinstance(sizes, AttentionConfig):
+        many = labels > sizes.d_out
+        per_position = sizes.K + (sizes.d_e if many else sizes.K * labels)
+        weights += 2 * sizes.K * labels * sizes.d_out // copies if many else 0  # W_l as one matrix, and its gradient
+        kept = 1
+    else:
+        per_position = 8 * sizes.d_e + 2 * sizes.K * (2 * sizes.d_att + sizes.d_out) + 2 * sizes.d_mlp
+        kept = sizes.layers
+    at_once = max(4 * kept * preset.batch_size, 3 * _EVALUATED_AT_ONCE)  # a forward alone keeps no layer but its own
+    states = at_once * sizes.T_max * per_position
+    logits = 4 * max(preset.batch_size, _EVALUATED_AT_ONCE) * labels
+    return _FLOAT * (weights * copies + states + logits)
+
+
+def check_training_memory(preset: Preset, words: int, labels: int, device: torch.device) -> None:
+    """Refuse, before a model is built, what would not fit."""
+    check_memory(
+        training_bytes(preset, words, labels),
+        f"training with {labels:,} labels and {words:,} words",
+        "join labels, set max_vocabulary, or choose smaller sizes",
+        torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else None,
+    )

@@ -1,16 +1,20 @@
 """What an unfinished training run leaves on disk, so that the same command goes on where it stopped.
 
+    OUT/.training/lock                 who is writing: one run at a time
     OUT/.training/state.safetensors    weights and moments after the last whole epoch; history and settings as JSON
     OUT/.training/best/                the best model so far, a checkpoint like any other
+    OUT/.training/final/               the files of the finished model, until each is moved to OUT
 
-The state is one file, replaced in one move: it is always that of the end of an epoch.
+The state is one file, replaced in one move: it is always that of the end of an epoch. It goes when the model is in its
+place, so that a run that is stopped at any moment goes on, and nothing of it is left in the end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +23,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
+from limelight.arrays import whole_number
 from limelight.errors import CheckpointError, ParameterError
-from limelight.files import replace_file
-from limelight.models.words.checkpoint import FILES, UNFINISHED
+from limelight.files import only_writer, reason, remove, remove_dead_parts, replace_file
+from limelight.models.words.checkpoint import CONFIG, FILES, UNFINISHED
 
 Settings = dict[str, Any]
 """Everything that the result depends on, by name, as JSON values."""
@@ -60,17 +65,50 @@ class TrainingFolder:
     """The folder that a training run writes to: its state while it is unfinished, in the end the model."""
 
     def __init__(self, out: str | os.PathLike[str]) -> None:
-        self.out = Path(os.path.realpath(out))
-        self.best = self.out / UNFINISHED / "best"
-        self._state = self.out / UNFINISHED / "state.safetensors"
+        try:
+            self.out = Path(os.path.realpath(out))
+        except (OSError, ValueError, TypeError) as error:
+            raise ParameterError(f"{out!r:.80} is no folder to write a model to: {error}; give another name") from error
+        self._own = self.out / UNFINISHED
+        self.best = self._own / "best"
+        self._final = self._own / "final"
+        self._state = self._own / "state.safetensors"
 
-    def check_free(self) -> None:
-        """A finished model, or anything else of the user's, is never written over."""
-        if not self.out.exists():
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only run that writes here; whatever else is in the folder is found to be one's own before."""
+        self._check_free(alone=False)
+        try:
+            with only_writer(self.out, self._own / "lock"):
+                if self._is_finished():
+                    self._remove_own()
+                self._check_free(alone=True)  # another run may have ended in the meantime
+                remove_dead_parts(self._own)
+                yield
+        finally:
+            with contextlib.suppress(OSError):  # not empty: the run is unfinished, or another has begun
+                self._own.rmdir()
+
+    def _is_finished(self) -> bool:
+        """Whether a run was stopped when its model was in its place, but not everything of its own gone."""
+        return not self._state.exists() and all((self.out / name).exists() for name in FILES)
+
+    def _check_free(self, alone: bool) -> None:
+        """A finished model, or anything else of the user's, is never written over.
+
+        Before one is `alone` here, the files of a model may be those that another run is moving to their place.
+        """
+        try:
+            there = sorted(set(os.listdir(self.out)) - {UNFINISHED})
+        except FileNotFoundError:
             return
-        if not self.out.is_dir():
-            raise ParameterError(f"{self.out} is a file: give the name of a folder to write the model to")
-        there = sorted({entry.name for entry in self.out.iterdir()} - {UNFINISHED})
+        except NotADirectoryError as error:
+            raise ParameterError(f"{self.out} is a file: give the name of a folder to write the model to") from error
+        except OSError as error:
+            raise ParameterError(f"cannot write to {self.out}: {reason(error)}; choose another folder") from error
+        being_moved = self._final.is_dir() if alone else self._own.is_dir()
+        if being_moved and set(there) <= set(FILES):
+            return
         if set(FILES) <= set(there):
             raise ParameterError(
                 f"{self.out} holds a finished model: choose another folder, or remove this one to train it again"
@@ -82,17 +120,44 @@ class TrainingFolder:
         """Replace the stored state by this one, in one move."""
         about = {"steps": state.steps, "history": [asdict(record) for record in state.history], "settings": settings}
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
-        try:
-            self._state.parent.mkdir(parents=True, exist_ok=True)
+        with self._writable("the state of the run"):
+            self._own.mkdir(parents=True, exist_ok=True)
             replace_file(self._state, tensor_bytes(tensors, metadata={"training": json.dumps(about)}))
-        except OSError as error:
-            raise CheckpointError(
-                f"could not write the state of the run in {self.out}: {error}; check the path and the free space"
-            ) from error
 
     def discard(self) -> None:
         """Remove the state of an earlier run that is not gone on with: the best model is another's from now on."""
-        self._state.unlink(missing_ok=True)
+        with self._writable("the state of the run"):
+            if self._final.is_dir():
+                for name in (CONFIG, *FILES):
+                    (self.out / name).unlink(missing_ok=True)
+                remove(self._final)
+            self._state.unlink(missing_ok=True)
+
+    def finish(self, files: Mapping[str, bytes]) -> None:
+        """Put the finished model in its place, and remove the state of the run."""
+        with self._writable("the model"):
+            self._final.mkdir(exist_ok=True)
+            for name, content in files.items():
+                replace_file(self._final / name, content)
+            # config.json comes last: until then the folder is no checkpoint to anybody.
+            for name in sorted(files, key=lambda name: name == CONFIG):
+                (self._final / name).replace(self.out / name)
+            self._remove_own()
+
+    def _remove_own(self) -> None:
+        """All but the lock. The state goes first: without it, a model in its place is a finished one."""
+        for path in (self._state, self.best, self._final):
+            remove(path)
+
+    @contextlib.contextmanager
+    def _writable(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointError(
+                f"could not write {what} in {self.out}: {reason(error)}; check the path and the free space, then give "
+                "the same command again to go on"
+            ) from error
 
     def restore(self, settings: Settings) -> TrainingState | None:
         """The stored state of a run with these settings, or None where there is none."""
@@ -103,14 +168,20 @@ class TrainingFolder:
                 about = _about(stored)
                 tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
             history = tuple(EpochRecord(**record) for record in about["history"])
-            steps, earlier = about["steps"], about["settings"]
+            steps, earlier = whole_number("steps", about["steps"], 1), dict(about["settings"])
+            if not history:
+                raise ValueError("it holds no epoch")
         except _UNREADABLE as error:
-            raise CheckpointError(
-                f"the state of the unfinished run in {self.out} cannot be read ({error}): "
-                f"remove {self._state.parent} to begin again, or choose another folder"
-            ) from error
+            raise self.unusable(error) from error
         self._check_settings(earlier, settings)
         return TrainingState(steps, history, tensors)
+
+    def unusable(self, error: Exception) -> CheckpointError:
+        """What there is of an unfinished run is damaged."""
+        return CheckpointError(
+            f"the state of the unfinished run in {self.out} cannot be read ({reason(error)}): "
+            f"remove {self._own} to begin again, or choose another folder"
+        )
 
     def finished_epochs(self) -> int:
         """Epochs that the stored state holds; 0 where there is none, or none that can be read."""
@@ -130,7 +201,7 @@ class TrainingFolder:
             )
 
 
-_UNREADABLE = (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError)
+_UNREADABLE = (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError)
 """What reading a state raises that is missing, cut short or not ours."""
 
 

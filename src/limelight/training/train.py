@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import torch
 from limelight.arrays import Integers, whole_number
 from limelight.data import LabelledTexts, read_labelled
 from limelight.device import find_device
-from limelight.errors import DataError, NumericalError, ParameterError
+from limelight.errors import CheckpointError, DataError, NumericalError, ParameterError
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.kinds import build
@@ -24,7 +24,7 @@ from limelight.progress import SILENT, Progress
 from limelight.show.numbers import percent
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
 from limelight.training.card import Recipe, model_card
-from limelight.training.optimiser import Optimiser
+from limelight.training.optimiser import Optimiser, check_training_memory
 from limelight.training.presets import Preset, find_preset
 from limelight.training.state import EpochRecord, Settings, TrainingFolder, TrainingState, best_epoch
 
@@ -72,7 +72,8 @@ def train(
     """Train on a data file and write the best model, by validation accuracy, to the folder `out`.
 
     The same data, settings, seed and device give the same weights, also when the run was interrupted and started again.
-    `validation` is a number of rows or a share of them; `resume=False` starts over where an unfinished run stands.
+    `validation` is a number of rows or a share of them; `resume=False` starts over where an unfinished run stands. One
+    run at a time writes to a folder: another is refused, in this process or in others, for as long as the first lasts.
     `progress` is told of every step, and stops the run by raising an exception: called again, it goes on after the last
     whole epoch.
     """
@@ -80,25 +81,25 @@ def train(
     seed = whole_number("seed", seed, 0)
     where = find_device(device)
     folder = TrainingFolder(out)
-    folder.check_free()
-    texts = data if isinstance(data, LabelledTexts) else read_labelled(data, text_column, label_column, label_names)
-    n_validation = _validation_size(len(texts), chosen.validation if validation is None else validation)
-    held_out = test  # read now, so that a wrong file is known before the training, not after it
-    if held_out is not None and not isinstance(held_out, LabelledTexts):
-        held_out = read_labelled(held_out, text_column, label_column, label_names, known=texts.label_names)
-    settings: Settings = {
-        **asdict(chosen),
-        "seed": seed,
-        "validation rows": n_validation,
-        "data": fingerprint(texts),
-        "device": where.type,
-    }
-    stored = folder.restore(settings) if resume else None
-    run = _Run(texts, chosen, n_validation, seed, where, SILENT if progress is None else progress)
-    state = run.epochs(stored, folder, settings)
-    return run.finish(
-        state, folder, held_out, Recipe.of(data, test, text_column, label_column, label_names, validation)
-    )
+    with folder.writing():
+        texts = data if isinstance(data, LabelledTexts) else read_labelled(data, text_column, label_column, label_names)
+        n_validation = _validation_size(len(texts), chosen.validation if validation is None else validation)
+        held_out = test  # read now, so that a wrong file is known before the training, not after it
+        if held_out is not None and not isinstance(held_out, LabelledTexts):
+            held_out = read_labelled(held_out, text_column, label_column, label_names, known=texts.label_names)
+        settings: Settings = {
+            **asdict(chosen),
+            "seed": seed,
+            "validation rows": n_validation,
+            "data": fingerprint(texts),
+            "device": where.type,
+        }
+        stored = folder.restore(settings) if resume else None
+        run = _Run(texts, chosen, n_validation, seed, where, SILENT if progress is None else progress)
+        state = run.epochs(stored, folder, settings)
+        return run.finish(
+            state, folder, held_out, Recipe.of(data, test, text_column, label_column, label_names, validation)
+        )
 
 
 def fingerprint(texts: LabelledTexts) -> str:
@@ -133,6 +134,11 @@ def _validation_size(n: int, asked: int | float) -> int:
     return size
 
 
+def _first_few(labels: Sequence[str], shown: int = 10) -> str:
+    more = f" and {len(labels) - shown:,} more" if len(labels) > shown else ""
+    return ", ".join(labels[:shown]) + more
+
+
 class _Run:
     """The data in numbers, the model and its optimiser."""
 
@@ -159,6 +165,7 @@ class _Run:
         counted = np.arange(len(texts)) if preset.whole_vocabulary else self.train_rows
         vocabulary = Vocabulary.from_counts(tokens.counts(counted), preset.max_vocabulary, preset.min_count)
         self.tokens = tokens.numbered(vocabulary)
+        check_training_memory(preset, len(vocabulary), len(texts.label_names), device)
         self.model = build(preset.sizes, vocabulary, texts.label_names)
         self.model.initialise(seed, preset.embedding_scale, preset.heads_scale)
         self.model.to(device)
@@ -166,14 +173,17 @@ class _Run:
         self.optimiser = Optimiser(self.model, preset, self.steps_per_epoch * preset.epochs)
         progress.say(
             f"{len(self.train_rows):,} texts to train on, {n_validation:,} to validate on, {len(vocabulary):,} words, "
-            f"labels {', '.join(texts.label_names)}"
+            f"labels {_first_few(texts.label_names)}"
         )
 
     def epochs(self, state: TrainingState | None, folder: TrainingFolder, settings: Settings) -> TrainingState:
         """All epochs that a stored state has not seen yet; the state is stored after each."""
         done = 0
         if state is not None:
-            self.optimiser.restore(state.tensors, state.steps)
+            try:
+                self.optimiser.restore(state.tensors, state.steps)
+            except (KeyError, RuntimeError) as error:  # a tensor that is missing, or of another shape
+                raise folder.unusable(error) from error
             done = len(state.history)
             self.progress.say(f"going on after epoch {done} of {self.preset.epochs}")
         try:
@@ -238,8 +248,11 @@ class _Run:
         self, state: TrainingState, folder: TrainingFolder, test: LabelledTexts | None, recipe: Recipe
     ) -> TrainingReport:
         """Measure the best model as it was stored, and put it in place with its card."""
-        best = checkpoint.load(folder.best)
-        self.model.load_state_dict(best.state_dict())
+        try:
+            best = checkpoint.load(folder.best)
+            self.model.load_state_dict(best.state_dict())
+        except (CheckpointError, RuntimeError) as error:
+            raise folder.unusable(error) from error
         if test is not None:
             self.progress.say(f"testing on {len(test):,} texts")
         report = TrainingReport(
@@ -257,6 +270,5 @@ class _Run:
             validation_accuracy=self._accuracy(self.validation_rows),
             test_accuracy=None if test is None else accuracy(self.model, test),
         )
-        # This replaces the folder as a whole, and with it the state of the run.
-        checkpoint.save(best, folder.out, model_card(report, recipe), self.preset.stored_dtype)
+        folder.finish(checkpoint.contents(best, model_card(report, recipe), self.preset.stored_dtype))
         return report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from limelight.arrays import Floats, whole_number
 from limelight.document import Document
 from limelight.errors import CapabilityError, InputError, ParameterError
+from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.private import PrivateTrees
 from limelight.models.huggingface.runner import Runner, ragged_batches
 from limelight.models.huggingface.subwords import (
@@ -55,6 +56,7 @@ class HuggingFaceClassifier:
         batch_tokens: int | None = None,
     ) -> None:
         _check_tokenizer(tokenizer)
+        _check_weights(model)
         self.labels = _labels(model, labels)
         self.model, self.tokenizer = model, tokenizer
         self.long_texts = long_texts
@@ -117,7 +119,14 @@ class HuggingFaceClassifier:
         return result
 
     def _encode(self, text: str) -> Encoding:
-        return encode(self._tokenizer, text, self._takes_types)
+        encoding = encode(self._tokenizer, text, self._takes_types)
+        numbers, vectors = encoding.all_ids, _n_vectors(self.model)
+        if vectors is not None and len(numbers) and numbers.max() >= vectors:
+            raise InputError(
+                f"the tokenizer gives a token the number {numbers.max()}, but this model has vectors for {vectors} "
+                f"tokens: give the model its own tokenizer (the text is {shortened(repr(text), 80)})"
+            )
+        return encoding
 
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
@@ -128,6 +137,10 @@ class HuggingFaceClassifier:
                 logits = getattr(tree.module(input_ids=probe.ids), "logits", None)
         except (TypeError, ValueError) as error:
             raise CapabilityError(f"{tree.name} does not take input_ids alone: {error}; {_NEEDED}") from error
+        except (RuntimeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+            raise CapabilityError(
+                f"{tree.name} cannot be run on the text 'a', {type(error).__name__}: {shortened(str(error))}; {_NEEDED}"
+            ) from error
         if not isinstance(logits, Tensor):
             raise CapabilityError(f"{tree.name} has no classification head: it gives no logits; {_NEEDED}")
         if logits.shape != (1, len(self.labels)):
@@ -156,10 +169,31 @@ def _check_tokenizer(tokenizer: Any) -> None:
         )
 
 
-def _labels(model: Any, given: Sequence[str] | None) -> tuple[str, ...]:
-    config = getattr(model, "config", None)
-    if config is None or not callable(getattr(model, "get_input_embeddings", None)):
+def _check_weights(model: Any) -> None:
+    """Before anything is asked of a model: that it is one, and that its weights are numbers."""
+    if getattr(model, "config", None) is None or not callable(getattr(model, "get_input_embeddings", None)):
         raise ParameterError(f"the model must be one of transformers: got {type(model).__name__}")
+    weights = list(model.named_parameters())
+    if not weights:
+        raise CapabilityError(f"this {type(model).__name__} has no weights; {_NEEDED}")
+    if empty := [name for name, weight in weights if weight.is_meta]:
+        raise CapabilityError(
+            f"{len(empty)} of the {len(weights)} weights of this {type(model).__name__} are on the meta device, shapes "
+            f"without numbers ({empty[0]}): load it onto a device, without device_map or torch.device('meta')"
+        )
+
+
+def _n_vectors(model: Any) -> int | None:
+    """How many tokens a model has vectors for, where it has a table of them."""
+    try:
+        table = getattr(model.get_input_embeddings(), "weight", None)
+    except NotImplementedError:
+        return None
+    return len(table) if isinstance(table, Tensor) else None
+
+
+def _labels(model: Any, given: Sequence[str] | None) -> tuple[str, ...]:
+    config = model.config
     count = getattr(config, "num_labels", None)
     if not isinstance(count, int):
         raise CapabilityError(f"{type(model).__name__} has no labels; {_NEEDED}")
@@ -174,7 +208,14 @@ def _labels(model: Any, given: Sequence[str] | None) -> tuple[str, ...]:
             f"{type(model).__name__} gives several labels at once (problem_type='multi_label_classification'): wrap a "
             "function that returns the probabilities of one label and of its absence"
         )
-    named = config.id2label or {}
+    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
+        raise ParameterError(f"labels must be a list of names: got {given!r}; write labels=[…]")
+    named = getattr(config, "id2label", None) or {}
+    if given is None and not isinstance(named, Mapping):
+        raise ParameterError(
+            f"id2label of the configuration must give a name for each number: got {shortened(repr(named), 80)}; give "
+            "labels=[…]"
+        )
     labels = tuple(given) if given is not None else tuple(str(named.get(i, f"LABEL_{i}")) for i in range(count))
     if len(labels) != count or len(set(labels)) != count or not all(isinstance(x, str) and x for x in labels):
         raise ParameterError(
@@ -201,6 +242,8 @@ def _token_limit(model: Any, tokenizer: Any, given: int | None) -> int | None:
     """How many tokens the model reads: no more than it has positions for, or than its tokenizer says."""
     limits = [position_capacity(model), getattr(tokenizer, "model_max_length", None)]
     known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
+    if limits[0] is not None and limits[0] < 1:
+        raise CapabilityError(f"this model has positions for {limits[0]} tokens, so it reads none; {_NEEDED}")
     if given is None:
         return min(known, default=None)
     given = whole_number("max_length", given, 3)

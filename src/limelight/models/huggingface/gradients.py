@@ -2,10 +2,15 @@
 
 The vectors are those that leave the table of token embeddings, before positions are added: adding is no change to a
 gradient. Nothing is left on the parameters.
+
+Autograd takes no tensor that was made under torch.inference_mode(). The caller may be there, so all tensors of a
+gradient are made in `recording()`; weights that were made there are their owner's, and refused.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +18,23 @@ import torch
 from torch import Tensor
 
 from limelight.arrays import Floats
+from limelight.errors import CapabilityError
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.runner import Inputs
 from limelight.view import Direction
+
+
+@contextlib.contextmanager
+def recording(tree: Tree) -> Iterator[None]:
+    """Out of an inference mode of the caller: tensors that are made here can be differentiated."""
+    made = [name for name, weight in tree.module.named_parameters() if weight.is_inference()]
+    if made:
+        raise CapabilityError(
+            f"{len(made)} weights of this {tree.name} were made under torch.inference_mode(), such as {made[0]}, and "
+            "torch has no gradients through them: load the model outside of it, or use a perturbation method"
+        )
+    with torch.inference_mode(False):
+        yield
 
 
 def directed_gradients(tree: Tree, inputs: Inputs, embeddings: Tensor, direction: Direction) -> tuple[Floats, Tensor]:

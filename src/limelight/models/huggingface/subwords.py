@@ -17,7 +17,8 @@ import numpy as np
 
 from limelight.arrays import Floats, Integers
 from limelight.document import Document, Span, Word
-from limelight.errors import InputError
+from limelight.errors import EmptyTextError, InputError
+from limelight.models.huggingface.folder import shortened
 
 LongTexts = Literal["refuse", "truncate", "window"]
 
@@ -52,6 +53,10 @@ class Encoding:
     after: tuple[Integers, Integers]  # and last
 
     @property
+    def all_ids(self) -> Integers:
+        return np.concatenate([self.before[0], self.ids, self.after[0]])
+
+    @property
     def n_special(self) -> int:
         return len(self.before[0]) + len(self.after[0])
 
@@ -72,16 +77,24 @@ def encode(tokenizer: Any, text: str, types: bool = True) -> Encoding:
     """Tokenise a text once, with the characters that each token stands for; without `types` all of them are zero."""
     if not isinstance(text, str):
         raise InputError(f"a text must be a string: got {type(text).__name__}; decode bytes first")
-    answer = tokenizer(
-        _LONE_SURROGATE.sub("\ufffd", text),
-        add_special_tokens=True,
-        truncation=False,
-        padding=False,
-        return_offsets_mapping=True,
-        return_special_tokens_mask=True,
-        return_token_type_ids=types,
-        verbose=False,
-    )
+    try:
+        answer = tokenizer(
+            _LONE_SURROGATE.sub("\ufffd", text),
+            add_special_tokens=True,
+            truncation=False,
+            padding=False,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_token_type_ids=types,
+            verbose=False,
+        )
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, no Exception
+            raise
+        raise InputError(
+            f"the tokenizer cannot read the text {shortened(repr(text), 80)}: {shortened(str(error))}; give another "
+            "text, or wrap the model with a tokenizer that can"
+        ) from error
     special = np.asarray(answer["special_tokens_mask"], dtype=bool)
     ids = np.asarray(answer["input_ids"], dtype=np.int64)
     typed = types and "token_type_ids" in answer
@@ -134,6 +147,11 @@ def read_subwords(
             raise InputError(f"none of the first {limit} tokens belongs to a word: load the model with window=True")
     notices = (*document.notices, *_notices(encoding.length, limit, len(document.words), len(words), len(read)))
     windows = tuple(window_of(encoding, stretch, words) for stretch in read)
+    if not any(len(window.positions) for window in windows):
+        raise EmptyTextError(
+            f"the model's tokenizer reads no word of the text: got {shortened(repr(document.text), 80)}; give a text "
+            "with at least one word that it does not drop"
+        )
     return Document(document.text, words, notices), windows
 
 

@@ -15,7 +15,7 @@ from limelight.errors import CapabilityError, ParameterError
 from limelight.features import Features
 from limelight.models.huggingface.attention import all_attention
 from limelight.models.huggingface.game import TokenGame
-from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients
+from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.huggingface.subwords import TokenWindow
@@ -124,10 +124,15 @@ class HuggingFaceView:
 
     def gradients(self, direction: Floats) -> Gradients:
         """By autograd, with respect to the embedding of each token of a word."""
-        return self._memo.get(("gradients", direction.tobytes()), lambda: self._gradients(direction))
 
-    def _gradients(self, direction: Floats) -> Gradients:
-        tree = self._model.trees.plain()
+        def compute() -> Gradients:
+            tree = self._model.trees.plain()
+            with recording(tree):
+                return self._gradients(tree, direction)
+
+        return self._memo.get(("gradients", direction.tobytes()), compute)
+
+    def _gradients(self, tree: Tree, direction: Floats) -> Gradients:
         gradients, vectors = [], []
         for window in self.windows:
             inputs = single_input(window, tree.device)
@@ -143,6 +148,10 @@ class HuggingFaceView:
     def path_gradients(self, baseline: str, points: Floats, direction: Direction) -> PathGradients:
         """Between the text and the text with `baseline` ("mask", "pad" or "zero") vectors in the place of its words."""
         tree = self._model.trees.plain()
+        with recording(tree):
+            return self._path_gradients(tree, baseline, points, direction)
+
+    def _path_gradients(self, tree: Tree, baseline: str, points: Floats, direction: Direction) -> PathGradients:
         lines = [self._line(tree, window, baseline) for window in self.windows]
         logits, slopes, forwards = [], [], 0
         step = max(1, _GRADIENT_TOKENS.get(tree.device.type, 1024) // len(self.windows[0].ids))

@@ -15,7 +15,7 @@ from limelight.arrays import Floats
 from limelight.models.words.attention_view import AttentionView, views_of_many
 from limelight.models.words.classifier import WordClassifier, check_sizes
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.theory.folding import FoldedHeads, folded_logits
+from limelight.theory.folding import FoldedHeads, folded_logits, pooled_logits, score_directions
 from limelight.threads import one_thread
 
 _FEW_TEXTS = 8
@@ -93,17 +93,29 @@ class AttentionClassifier(WordClassifier):
         row = self.W_e[self.vocabulary.cls_id] if cls_row is None else cls_row
         return FoldedHeads.fold(row + self.W_p[0], self.W_q, self.W_k, self.W_v, self.W_l)
 
+    @property
+    def has_many_classes(self) -> bool:
+        """More classes than a head has values: folding them into every word would cost more than it saves."""
+        return len(self.labels) > self.config.d_out
+
     def forward(self, ids: Tensor) -> Tensor:
         """Logits (n, C) of token numbers (n, T), by the folded forward. T may be below T_max only in tests."""
         rows, slots = self.distinct_rows(ids)
-        return self.logits_of_rows(self.W_e[rows], slots, self.heads())
+        return self.logits_of_rows(self.W_e[rows], slots, self.W_e[self.vocabulary.cls_id])
 
-    def logits_of_rows(self, rows: Tensor, slots: Tensor, heads: FoldedHeads[Tensor] | None = None) -> Tensor:
+    def logits_of_rows(self, rows: Tensor, slots: Tensor, cls_row: Tensor | None = None) -> Tensor:
         """The folded forward: only the words that occur are folded, then looked up for each position.
 
-        Without `heads` they are folded with the first row, which is that of [CLS]: it has the lowest number.
+        Without `cls_row` the first row is that of [CLS]: it has the lowest number. Many classes are not folded into
+        words: attention is summed over embeddings, and W_v and W_l come last.
         """
-        heads = self.heads(cls_row=rows[0]) if heads is None else heads
+        cls_row = rows[0] if cls_row is None else cls_row
+        if self.has_many_classes:
+            positions = self.W_p[: slots.shape[1]]
+            r = score_directions(cls_row + self.W_p[0], self.W_q, self.W_k)
+            scores = nn.functional.embedding(slots, rows @ r.T) + positions @ r.T
+            return pooled_logits(scores, nn.functional.embedding(slots, rows) + positions, self.W_v, self.W_l)
+        heads = self.heads(cls_row)
         word_scores, word_values = heads.score_and_value(rows)
         position_scores, position_values = heads.score_and_value(self.W_p[: slots.shape[1]])
         # embedding() rather than indexing: its backward adds in a fixed order, so that training is reproducible.

@@ -5,7 +5,7 @@ Everything is computed in float64 with NumPy: the arrays are small, and starting
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from limelight.errors import EmptyTextError, InputError
 from limelight.features import Features
 from limelight.models.words.classifier import sinusoidal_positions
 from limelight.progress import SILENT, Progress
+from limelight.theory.deletion import ROWS_AT_ONCE as DELETED_AT_ONCE
 from limelight.theory.deletion import DeletionTables, present_words
 from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
 from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 8192
 """Coalitions answered between two steps of the progress."""
+_CLASS_BYTES = 2**28
+"""What the tables of the classes that a game holds at once may take, where there are many."""
+
+
+Answers = Callable[[Coalitions], Floats]
+"""From coalitions (n, d) to logits (n, C)."""
 
 
 class AttentionView:
@@ -48,13 +55,37 @@ class AttentionView:
 
     removals: tuple[Removal, ...] = ("mask", "delete")
 
-    def __init__(self, model: AttentionClassifier, document: Document, together: ReadTogether | None = None) -> None:
-        self._model, self.document, self._together = model, document, together
+    def __init__(
+        self,
+        model: AttentionClassifier,
+        document: Document,
+        together: ReadTogether | None = None,
+        classes: slice = slice(None),
+    ) -> None:
+        """`classes`: those that are folded and answered, all of them unless it says which."""
+        self._model, self.document, self._together, self._classes = model, document, together, classes
         self._memo = Memo()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self._model.labels
+        return self._model.labels[self._classes]
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether a question should be put to `seen_by`: a table of all classes would be C times as large."""
+        return self._model.has_many_classes and len(self.labels) > 1
+
+    def seen_by(self, target: int) -> tuple[AttentionView, int]:
+        """This document seen by one class alone, and the number of that class there; itself where there are few."""
+        if not self.has_many_classes:
+            return self, target
+        return self._memo.get(("seen by", target), lambda: self._of_classes(slice(target, target + 1))), 0
+
+    def _of_classes(self, classes: slice) -> AttentionView:
+        """Some of all classes, in a view of their own; what is no matter of classes is shared."""
+        view = AttentionView(self._model, self.document, None, classes)
+        view._memo.get("rows", lambda: self._rows)
+        return view
 
     @property
     def device(self) -> str:
@@ -65,9 +96,10 @@ class AttentionView:
     def logits(self) -> Floats:
         if self._together is not None:
             return self._together.logits(self.document)
-        return self._memo.get(
-            "logits", lambda: self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0]
-        )
+        return self._memo.get("logits", self._ask)
+
+    def _ask(self) -> Floats:
+        return self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0, self._classes]
 
     # ── folded ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -76,8 +108,8 @@ class AttentionView:
         return self._memo.get("folded", self._fold)
 
     def _fold(self) -> FoldedDocument:
-        if self._together is not None:
-            return self._together.vocabulary.document(self._model.ids_of(self.document))
+        if self._folded_together is not None:
+            return self._folded_together.vocabulary.document(self._model.ids_of(self.document))
         with one_thread():
             scores, values = self._heads.score_and_value(self._rows)
             position_scores, position_values = self._heads.score_and_value(positions64(self._model))
@@ -86,10 +118,15 @@ class AttentionView:
         )
 
     @property
+    def _folded_together(self) -> ReadTogether | None:
+        """Many classes are not folded into all words of all documents."""
+        return None if self.has_many_classes else self._together
+
+    @property
     def _heads(self) -> FoldedHeads[npt.NDArray[Any]]:
-        if self._together is not None:
-            return self._together.heads
-        return self._memo.get("heads", lambda: heads64(self._model))
+        if self._folded_together is not None:
+            return self._folded_together.heads
+        return self._memo.get("heads", lambda: heads64(self._model, self._classes))
 
     @property
     def _rows(self) -> Floats:
@@ -100,7 +137,8 @@ class AttentionView:
     @property
     def _attention(self) -> Floats:
         """α of every position (T_max, K)."""
-        return self._memo.get("attention", lambda: attention_of_scores(self.folded().scores))
+        view, _ = self.seen_by(0)  # all classes see the same scores
+        return self._memo.get("attention", lambda: attention_of_scores(view.folded().scores))
 
     # ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,8 +162,19 @@ class AttentionView:
 
     def _folded_along(self, direction: Floats) -> tuple[Floats, Floats, Floats]:
         """w (T_max, K), u (K, d_e) and r (K, d_e) of Eq. 14 for one direction in logit space."""
+        if self.has_many_classes:  # first along the direction, then through W_v: no array has both d_e and C
+            along = np.einsum("kco,c->ko", _array64(self._model.W_l[:, self._classes]), direction)
+            u = (along[:, None, :] @ _array64(self._model.W_v))[:, 0]
+            return self._vectors @ u.T, u, self.seen_by(0)[0]._heads.r
         u = np.einsum("kcd,c->kd", self._heads.u, direction)
         return self.folded().values @ direction, u, self._heads.r
+
+    @property
+    def _vectors(self) -> Floats:
+        """e_t of every position: (T_max, d_e)."""
+        cls, unknown, words = self._rows[:1], self._rows[1:2], self._rows[2:]
+        padding = self._model.T_max - 1 - len(words)
+        return np.concatenate([cls, words, np.repeat(unknown, padding, axis=0)]) + positions64(self._model)
 
     def ratio_game(self, features: Features) -> RatioGame:
         """The game of masking features, from which exact values follow."""
@@ -142,6 +191,15 @@ class AttentionView:
 
         return self._memo.get("deletion tables", build)
 
+    def parts_of_classes(self, rows: int, removal: Removal) -> Iterator[tuple[slice, AttentionView]]:
+        """All classes in parts whose tables, and answers to so many coalitions, fit the memory that they may take."""
+        K, T, words = self._model.config.K, self._model.T_max, len(self.document.words)
+        tables = 6 * T if removal == "mask" else 2 * words * words
+        size = max(1, _CLASS_BYTES // (8 * K * (tables + 3 * min(rows, DELETED_AT_ONCE))))
+        for start in range(0, len(self.labels), size):
+            classes = slice(start, min(start + size, len(self.labels)))
+            yield classes, self._of_classes(classes)
+
     @property
     def _words(self) -> slice:
         """The positions of the words."""
@@ -149,29 +207,43 @@ class AttentionView:
 
 
 class AttentionGame:
-    """Logits of the document with features removed, from folded tables alone: no string is rebuilt."""
+    """Logits of the document with features removed, from folded tables alone: no string is rebuilt.
+
+    Many classes are answered a part at a time, so that memory does not grow with their number.
+    """
 
     def __init__(self, view: AttentionView, features: Features, removal: Removal, progress: Progress) -> None:
-        self._owners, self._progress, self.asked = features.owners, progress, 0
-        self._masked = view.ratio_game(features) if removal == "mask" else None
-        self._deleted = view.deletion_tables() if removal == "delete" else None
+        self._view, self._features, self._removal = view, features, removal
+        self._progress, self.asked = progress, 0
+        self._answers = None if view.has_many_classes else self._answers_of(view)
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = np.asarray(kept, dtype=bool)
+        if self._answers is not None:
+            return self._in_blocks(self._answers, kept)
+        logits = np.empty((len(kept), len(self._view.labels)))
+        parts = self._view.parts_of_classes(len(kept), self._removal)
+        for i, (classes, part) in enumerate(parts):
+            logits[:, classes] = self._in_blocks(self._answers_of(part), kept, counted=i == 0)
+        return logits
+
+    def _in_blocks(self, answers: Answers, kept: Coalitions, counted: bool = True) -> Floats:
         blocks = []
         for start in range(0, max(len(kept), 1), _ROWS_AT_ONCE):
             rows = kept[start : start + _ROWS_AT_ONCE]
             with one_thread():
-                blocks.append(self._logits(rows))
-            self.asked += len(rows)
-            self._progress.advance(len(rows))
+                blocks.append(answers(rows))
+            if counted:
+                self.asked += len(rows)
+                self._progress.advance(len(rows))
         return np.concatenate(blocks)
 
-    def _logits(self, kept: Coalitions) -> Floats:
-        if self._masked is not None:
-            return self._masked.evaluate(kept)
-        assert self._deleted is not None
-        return self._deleted.logits_of_arrays(present_words(kept, self._owners))
+    def _answers_of(self, view: AttentionView) -> Answers:
+        """From coalitions to the logits of a view's classes."""
+        if self._removal == "mask":
+            return view.ratio_game(self._features).evaluate
+        tables, owners = view.deletion_tables(), self._features.owners
+        return lambda kept: tables.logits_of_arrays(present_words(kept, owners))
 
 
 if TYPE_CHECKING:
@@ -189,11 +261,22 @@ class ReadTogether:
         self._model, self._memo = model, Memo()
         self._documents = {id(document): i for i, document in enumerate(documents)}
         self._ids = [model.ids_of(document) for document in documents]
-        self.heads = heads64(model)
-        special = [model.vocabulary.cls_id, model.vocabulary.unknown_id]
-        numbers: Integers = np.unique(np.concatenate([special, *self._ids]))
-        self.vocabulary = FoldedVocabulary(self.heads, numbers, rows64(model, numbers), positions64(model), *special)
         self.views = [AttentionView(model, document, self) for document in documents]
+
+    @property
+    def heads(self) -> FoldedHeads[npt.NDArray[Any]]:
+        return self._memo.get("heads", lambda: heads64(self._model))
+
+    @property
+    def vocabulary(self) -> FoldedVocabulary:
+        """Every word of all documents, folded."""
+        return self._memo.get("vocabulary", self._fold)
+
+    def _fold(self) -> FoldedVocabulary:
+        special = [self._model.vocabulary.cls_id, self._model.vocabulary.unknown_id]
+        numbers: Integers = np.unique(np.concatenate([special, *self._ids]))
+        rows, positions = rows64(self._model, numbers), positions64(self._model)
+        return FoldedVocabulary(self.heads, numbers, rows, positions, *special)
 
     def logits(self, document: Document) -> Floats:
         """Of one of the documents; the first to be asked for brings all others along."""
@@ -224,10 +307,10 @@ def views_of_many(model: AttentionClassifier, texts: Sequence[str]) -> list[Atte
 # ── a model's weights as float64 arrays ───────────────────────────────────────────────────────────────────────────────
 
 
-def heads64(model: AttentionClassifier) -> FoldedHeads[npt.NDArray[Any]]:
-    """The folded heads."""
+def heads64(model: AttentionClassifier, classes: slice = slice(None)) -> FoldedHeads[npt.NDArray[Any]]:
+    """The folded heads, for all classes or some."""
     e_cls = rows64(model, [model.vocabulary.cls_id])[0] + positions64(model)[0]
-    return FoldedHeads.fold(e_cls, *(_array64(w) for w in (model.W_q, model.W_k, model.W_v, model.W_l)))
+    return FoldedHeads.fold(e_cls, *(_array64(w) for w in (model.W_q, model.W_k, model.W_v, model.W_l[:, classes])))
 
 
 def rows64(model: AttentionClassifier, ids: Sequence[int] | Integers) -> Floats:

@@ -5,7 +5,8 @@
     model.safetensors   the weights
     README.md           the model card: data, settings, seed and measured accuracy
 
-It is plain data: nothing in it is executed when it is read.
+It is plain data: nothing in it is executed when it is read. Sizes and labels are compared with the head of the weights
+before memory is taken for them. A byte order mark in front of a text file, as some editors write it, is no part of it.
 """
 
 from __future__ import annotations
@@ -14,29 +15,43 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as read_tensors
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
 from limelight.arrays import whole_number
 from limelight.errors import CheckpointError, LimelightError, ParameterError
-from limelight.files import replace_folder
+from limelight.files import reason, replace_folder
 from limelight.models.words.attention import AttentionClassifier
-from limelight.models.words.kinds import CONFIGS, Config, Model, build
+from limelight.models.words.kinds import (
+    CONFIGS,
+    Config,
+    Model,
+    Shape,
+    build,
+    check_largest,
+    check_positions,
+    weight_count,
+    weight_shapes,
+)
 from limelight.models.words.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 CONFIG, VOCABULARY, WEIGHTS, CARD = "config.json", "vocabulary.txt", "model.safetensors", "README.md"
 FILES = (CONFIG, VOCABULARY, WEIGHTS, CARD)
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
+MOST_BYTES = {CONFIG: 2**26, VOCABULARY: 2**28}
+"""More than any model needs: a larger file is not read into memory."""
+_BYTE_ORDER_MARK = "\ufeff"
+_SHOWN = 60
+"""Characters that an error shows of what a file holds."""
 UNFINISHED = ".training"
 """Where a training run keeps its state inside the folder that it will replace with a checkpoint."""
 
@@ -46,22 +61,22 @@ UNFINISHED = ".training"
 
 def save(model: Model, folder: str | os.PathLike[str], card: str, dtype: str = "float32") -> Path:
     """Write a model with its card. A checkpoint that stands there already is replaced once the new one is complete."""
-    if dtype not in DTYPES:
-        raise ParameterError(f"weights are stored as {' or '.join(DTYPES)}: got {dtype!r}")
     target = Path(os.path.realpath(folder))
     _refuse_other_files(target)
-    contents = _contents(model, card, dtype)
+    files = contents(model, card, dtype)
     try:
-        replace_folder(target, contents)
+        replace_folder(target, files)
     except OSError as error:
         raise CheckpointError(
-            f"could not write the checkpoint {folder}: {error}; check the path and the free space"
+            f"could not write the checkpoint {folder}: {reason(error)}; check the path and the free space"
         ) from error
     return target
 
 
-def _contents(model: Model, card: str, dtype: str) -> dict[str, bytes]:
+def contents(model: Model, card: str, dtype: str) -> dict[str, bytes]:
     """The four files as bytes: the same model gives the same bytes."""
+    if dtype not in DTYPES:
+        raise ParameterError(f"weights are stored as {' or '.join(DTYPES)}: got {dtype!r}")
     config = {
         "format_version": FORMAT_VERSION,
         "kind": model.config.kind,
@@ -81,12 +96,25 @@ def _contents(model: Model, card: str, dtype: str) -> dict[str, bytes]:
         raise CheckpointError(
             f"the word {odd!r} of the vocabulary is empty or holds white space: it cannot be saved on a line"
         )
+    lines = "".join(f"{word}\n" for word in words)
+    # One mark is taken off by whoever reads the file: a first word that begins with one needs another before it.
+    mark = _BYTE_ORDER_MARK if lines.startswith(_BYTE_ORDER_MARK) else ""
+    files = {CONFIG: json.dumps(config, indent=2, ensure_ascii=False) + "\n", VOCABULARY: mark + lines, CARD: card}
     return {
-        CONFIG: (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode(),
-        VOCABULARY: "".join(f"{word}\n" for word in words).encode(),
+        **{name: _encoded(name, text) for name, text in files.items()},
         WEIGHTS: tensor_bytes(weights, metadata={"format": "pt"}),
-        CARD: card.encode(),
     }
+
+
+def _encoded(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(error.start - 20, 0) : error.start + 20]
+        raise CheckpointError(
+            f"{name} would hold half of a character, {text[error.start]!a} in {around!a}, which cannot be saved as "
+            "UTF-8: take it out of the words and labels"
+        ) from error
 
 
 def _refuse_other_files(target: Path) -> None:
@@ -135,46 +163,73 @@ def embedded_folder() -> Iterator[Path]:
 
 
 def _load(folder: Path) -> Model:
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "does not exist"
+    if not os.path.isdir(folder):
+        problem = "is a file" if os.path.exists(folder) else "does not exist"
         raise CheckpointError(f"no checkpoint at {folder}: it {problem}; give the folder that `limelight train` wrote")
-    missing = [name for name in (CONFIG, VOCABULARY, WEIGHTS) if not (folder / name).is_file()]
+    missing = [name for name in (CONFIG, VOCABULARY, WEIGHTS) if not os.path.isfile(folder / name)]
     if missing:
-        there = sorted(entry.name for entry in folder.iterdir()) or ["nothing"]
+        there = sorted(os.listdir(folder)) or ["nothing"]
         raise CheckpointError(
             f"the checkpoint {folder} is incomplete: {', '.join(missing)} missing, "
             f"found {', '.join(there[:6])}; copy the whole folder"
         )
-    sizes, labels, dtype, n_words = _read_config(folder / CONFIG)
-    vocabulary = _read_vocabulary(folder / VOCABULARY, n_words)
+    config = _read_config(folder / CONFIG)
+    stored = _read_head(folder / WEIGHTS)
+    _check_head(folder / WEIGHTS, stored, config)
+    vocabulary = _read_vocabulary(folder / VOCABULARY, config.words)
     try:
-        model = build(sizes, vocabulary, labels)
+        model = build(config.sizes, vocabulary, config.labels)
+        _read_weights(folder / WEIGHTS, model)
     except ParameterError as error:
         raise CheckpointError(f"{folder / CONFIG} cannot be used: {error}") from error
-    _read_weights(folder / WEIGHTS, model, dtype)
+    except (MemoryError, RuntimeError) as error:
+        if not (isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)):  # torch has no MemoryError
+            raise
+        raise CheckpointError(
+            f"there is not enough memory for the model in {folder}, whose {WEIGHTS} is "
+            f"{(folder / WEIGHTS).stat().st_size:,} bytes: load it on a larger machine"
+        ) from error
     return model.eval()
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        size = path.stat().st_size
+        if size > MOST_BYTES[path.name]:
+            raise CheckpointError(
+                f"{path} has {size:,} bytes, but that of a model has fewer than {MOST_BYTES[path.name]:,}: "
+                "it is not what `limelight train` wrote, copy the checkpoint again"
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"could not read {path}: {reason(error)}; check its permissions and the disk") from error
+    try:
+        return content.decode().removeprefix(_BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise CheckpointError(
             f"{path} is not UTF-8 text: byte {error.object[error.start]:#04x} at offset {error.start}; "
             "the file is damaged, copy the checkpoint again"
         ) from error
-    except OSError as error:
-        raise CheckpointError(f"could not read {path}: {error}") from error
 
 
-def _read_config(path: Path) -> tuple[Config, tuple[str, ...], torch.dtype, int]:
+# ── what config.json says ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Configuration(NamedTuple):
+    sizes: Config
+    labels: tuple[str, ...]
+    dtype: str
+    words: int
+
+
+def _read_config(path: Path) -> _Configuration:
     try:
-        config = json.loads(_text(path))
-    except json.JSONDecodeError as error:
+        config = json.loads(_text(path), parse_constant=_no_number, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
         raise CheckpointError(f"{path} is not valid JSON: {error}; copy the checkpoint again") from error
 
     def wrong(what: str, given: object, wanted: str) -> CheckpointError:
-        return CheckpointError(f"{path}: {what} is {given!r}, but {wanted}")
+        return CheckpointError(f"{path}: {what} is {given!r:.{_SHOWN}}, but {wanted}")
 
     if not isinstance(config, dict):
         raise wrong("its content", config, "an object with the sizes of a model is needed")
@@ -183,24 +238,56 @@ def _read_config(path: Path) -> tuple[Config, tuple[str, ...], torch.dtype, int]
         raise wrong("format_version", config.get("format_version"), wanted)
     if config.get("kind") not in list(CONFIGS):
         raise wrong("kind", config.get("kind"), f"this limelight reads {' and '.join(map(repr, CONFIGS))}")
-    if config.get("dtype") not in DTYPES:
+    if config.get("dtype") not in list(DTYPES):
         raise wrong("dtype", config.get("dtype"), f"weights are stored as {' or '.join(DTYPES)}")
     labels = config.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise wrong("labels", labels, "a list of names is needed")
+    if half := next((label for label in labels if not _is_unicode(label)), None):
+        raise wrong("a label", half, "half of a character cannot be shown: write it out in full")
+    if len(labels) < 2 or len(set(labels)) != len(labels):
+        raise wrong("labels", labels, "a classifier needs at least two labels, all different")
     try:
-        n_words = whole_number("words", config.get("words"), 2, " ([CLS] and [UNK] are two)")
+        words = whole_number("words", _short(config.get("words")), 2, " ([CLS] and [UNK] are two)")
         sizes = _sizes(CONFIGS[config["kind"]], config.get("sizes"))
+        check_largest({**asdict(sizes), "words": words})
+        check_positions(sizes)
     except LimelightError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    return sizes, tuple(labels), DTYPES[config["dtype"]], n_words
+    return _Configuration(sizes, tuple(labels), config["dtype"], words)
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r:.{_SHOWN}} stands in the same object twice")
+    return values
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _short(value: Any) -> Any:
+    """What an error may show: a number as it is, anything else cut to a line."""
+    shown = repr(value)
+    return value if isinstance(value, int) or len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def _sizes(kind: type[Config], sizes: Any) -> Config:
     names = {field.name for field in fields(kind)}
     if not isinstance(sizes, dict) or set(sizes) != names:
-        raise ParameterError(f"sizes must give {', '.join(sorted(names))}: got {sizes!r}")
-    return kind(**sizes)
+        raise ParameterError(f"sizes must give {', '.join(sorted(names))}: got {sizes!r:.{2 * _SHOWN}}")
+    return kind(**{name: _short(value) for name, value in sizes.items()})
+
+
+# ── what the files beside it must then hold ───────────────────────────────────────────────────────────────────────────
 
 
 def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:
@@ -209,7 +296,9 @@ def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:
         lines.pop()
     for number, word in enumerate(lines, start=1):
         if word.split() != [word]:
-            raise CheckpointError(f"{path}, line {number}: {word!r} is not one word; copy the checkpoint again")
+            raise CheckpointError(
+                f"{path}, line {number}: {word!r:.{_SHOWN}} is not one word; copy the checkpoint again"
+            )
     if len(lines) + 2 != n_words:
         raise CheckpointError(
             f"{path} has {len(lines)} words, but {CONFIG} announces {n_words - 2} beside [CLS] and [UNK]: "
@@ -221,36 +310,82 @@ def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def _read_weights(path: Path, model: Model, dtype: torch.dtype) -> None:
+class _Stored(NamedTuple):
+    """A tensor as the head of the file announces it."""
+
+    shape: Shape
+    dtype: str
+
+
+_STORED_DTYPES = {"float32": "F32", "float16": "F16"}
+"""As safetensors calls them."""
+
+
+def _read_head(path: Path) -> dict[str, _Stored]:
+    """What weights the file announces. Its length is checked against them, and none is read."""
     try:
-        stored = read_tensors(path.read_bytes())
-    except (SafetensorError, OSError) as error:
+        with safe_open(path, framework="pt") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            return {name: _Stored(tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
+    except (SafetensorError, OSError, ValueError, OverflowError, RuntimeError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"{path} cannot be read ({reason(error)}): the file is damaged, or it may not be read; "
+        "copy the checkpoint again, or check its permissions"
+    )
+
+
+def _check_head(path: Path, stored: Mapping[str, _Stored], config: _Configuration) -> None:
+    """The stored weights are those of a model of these sizes, labels and words."""
+    if len(stored) < weight_count(config.sizes) // 2:  # a model of a million layers is not spelled out to say so
         raise CheckpointError(
-            f"{path} cannot be read ({error}): the file is damaged, copy the checkpoint again"
-        ) from error
+            f"{path} holds {len(stored):,} tensors, but {CONFIG} asks for {weight_count(config.sizes):,}; "
+            "the files belong to different models, copy the checkpoint again"
+        )
+    shapes = weight_shapes(config.sizes, config.words, len(config.labels))
+    if missing := sorted(set(shapes) - set(stored)):
+        raise CheckpointError(
+            f"{path} lacks {_listed(missing)}: found {_listed(sorted(stored))}; copy the checkpoint again"
+        )
+    if extra := sorted(set(stored) - set(shapes)):
+        raise CheckpointError(
+            f"{path} holds tensors of another model: {_listed(extra)}; expected {_listed(list(shapes))}; "
+            "copy the checkpoint again"
+        )
+    for name, shape in shapes.items():
+        if stored[name].shape != shape:
+            raise CheckpointError(
+                f"{path}: {name} has shape {stored[name].shape}, but {CONFIG} and {VOCABULARY} ask for {shape}; "
+                "the files belong to different models, copy the checkpoint again"
+            )
+        if stored[name].dtype != _STORED_DTYPES[config.dtype]:
+            raise CheckpointError(
+                f"{path}: {name} is stored as {stored[name].dtype}, but {CONFIG} says {config.dtype}; "
+                "copy the checkpoint again"
+            )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"{name:.{_SHOWN}}" for name in names[:10]) + (", …" if len(names) > 10 else "") or "no tensors"
+
+
+def _read_weights(path: Path, model: Model) -> None:
     weights = dict(model.named_parameters())
-    if missing := sorted(set(weights) - set(stored)):
-        raise CheckpointError(f"{path} lacks {', '.join(missing)}: found {', '.join(sorted(stored)) or 'no tensors'}")
-    if extra := sorted(set(stored) - set(weights)):
-        raise CheckpointError(
-            f"{path} holds tensors of another model: {', '.join(extra)}; expected {', '.join(weights)}"
-        )
-    for name, weight in weights.items():
-        _check_weight(path, name, stored[name], weight.shape, dtype)
-        with torch.no_grad():
-            weight.copy_(stored[name])
+    try:
+        with safe_open(path, framework="pt") as file, torch.no_grad():
+            for name, weight in weights.items():
+                weight.copy_(_finite(path, name, file.get_tensor(name)))
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(path, error) from error
 
 
-def _check_weight(path: Path, name: str, stored: Tensor, shape: torch.Size, dtype: torch.dtype) -> None:
-    if stored.shape != shape:
-        raise CheckpointError(
-            f"{path}: {name} has shape {tuple(stored.shape)}, but {CONFIG} and {VOCABULARY} ask for {tuple(shape)}; "
-            "the files belong to different models"
-        )
-    if stored.dtype != dtype:
-        raise CheckpointError(f"{path}: {name} is stored as {stored.dtype}, but {CONFIG} says {dtype}")
+def _finite(path: Path, name: str, stored: Tensor) -> Tensor:
     if not stored.isfinite().all():
-        bad = math.prod(shape) - int(stored.isfinite().sum())
+        bad = math.prod(stored.shape) - int(stored.isfinite().sum())
         raise CheckpointError(
             f"{path}: {bad} weights of {name} are not finite; the model cannot be used, train it again"
         )
+    return stored

@@ -21,7 +21,7 @@ class Vocabulary:
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):
             word, count = Counter(self.words).most_common(1)[0]
-            raise ValueError(f"a vocabulary names each word once: {word!r} stands in it {count} times")
+            raise ValueError(f"a vocabulary names each word once: {word!r} stands in it {count} times; keep one")
 
     @classmethod
     def from_counts(cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1) -> Vocabulary:

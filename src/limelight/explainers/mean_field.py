@@ -1,0 +1,57 @@
+"""LIME's weights as a formula: each word in the mean of the others (docs/theory.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.theory.mean_field import DEFAULT_DOMINANT, MeanField, lime_mean_field
+from limelight.view import RatioView
+
+lime_mean = method(
+    "lime-mean-field",
+    label="LIME, mean field",
+    summary="A formula for LIME's weights: each word in the mean of the others, beside each head's dominant words",
+)
+_NOTE = Approximate("neglects how words vary together, but for the dominant words of each head")
+
+
+@lime_mean.way(RatioView, removal="mask", output="logit")
+def mean_field(
+    question: Question[RatioView],
+    *,
+    n_samples: float = 5000,
+    kernel_width: float = 0.25,
+    ridge: float = 1.0,
+    dominant: int = DEFAULT_DOMINANT,
+) -> Weights:
+    game = question.view.ratio_game(question.features)
+    result = lime_mean_field(game, question.target, n_samples, kernel_width, ridge, dominant)
+    return Weights(result.values, _NOTE, diagnostics=_diagnostics(result))
+
+
+def _diagnostics(result: MeanField) -> dict[str, Any]:
+    """Numbers for the whole document; per feature they are fields of `MeanField`.
+
+    `error_estimate`: the expected distance from LIME's limit over its norm. `parts`: Σ_j part_j β_j / Σ_j β_j² for each
+    part, which add up to 1. `others_beside_dominant`: how much the heads make of all other words while their first
+    dominant word is kept, over the same while it is removed. None where there is nothing to divide by.
+    """
+    beta, kept, removed = result.values, result.beside_kept[:, :1], result.beside_removed[:, :1]
+    parts = {"attention": result.attention, "value": result.value, "level": result.level}
+    return {
+        "error_estimate": _finite(result.error_estimate),
+        "parts": {name: _finite(_quotient(float(part @ beta), float(beta @ beta))) for name, part in parts.items()},
+        "others_beside_dominant": _finite(_quotient(float(np.linalg.norm(kept)), float(np.linalg.norm(removed)))),
+    }
+
+
+def _quotient(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0.0 else math.nan
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
