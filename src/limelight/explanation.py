@@ -346,11 +346,17 @@ def _frame(explanations: Sequence[Explanation]) -> Any:
     except ImportError as error:
         raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
     rows = [(explanation, j) for explanation in explanations for j in range(len(explanation))]
+
+    def words(values: list[str]) -> Any:
+        """pandas' own strings take no lone surrogates: such a column holds Python's."""
+        plain = all(value.isprintable() or value.encode("utf-8", "replace").decode() == value for value in values)
+        return values if plain else pandas.Series(values, dtype=object)
+
     return pandas.DataFrame(
         {
             "method": [e.method for e, _ in rows],
-            "target": [e.target for e, _ in rows],
-            "feature": [e.features[j] for e, j in rows],
+            "target": words([e.target for e, _ in rows]),
+            "feature": words([e.features[j] for e, j in rows]),
             "weight": np.array([e.weights[j] for e, j in rows], dtype=np.float64),
             "stderr": np.array([np.nan if e.stderr is None else e.stderr[j] for e, j in rows], dtype=np.float64),
             "spans": [e.spans[j] for e, j in rows],

@@ -9,7 +9,7 @@ the document is sqrt(1 - s/d) (Eq. 15). Surrogate: weighted ridge regression wit
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -200,13 +200,29 @@ def check_options(n_samples: int, kernel_width: float, ridge: float) -> None:
         raise ParameterError(f"ridge must be 0 or more, and finite: got {ridge!r}")
 
 
-def _limits_of_many(
-    questions: Sequence[Question[RatioView]], *, n_samples: float, kernel_width: float, ridge: float, precision: float
+def _limits_of_many(questions: Sequence[Question[RatioView]], **options: float) -> list[Weights]:
+    return _limits(exact_weights_of_many, questions, **options)
+
+
+def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: float) -> list[Weights]:
+    return _limits(exact_deletion_of_many, questions, **options)
+
+
+def _limits(
+    engine: Callable[..., list[Weights]],
+    questions: Sequence[Question[Any]],
+    *,
+    n_samples: float,
+    kernel_width: float,
+    ridge: float,
+    precision: float,
 ) -> list[Weights]:
+    """LIME's limit of many documents, from the moments of an engine for masked or for deleted words."""
+
     def design(d: int) -> theory.LimeDesign:
         return theory.LimeDesign.of(d, n_samples, kernel_width, ridge)
 
-    return exact_weights_of_many(
+    return engine(
         questions,
         lambda d: design(d).size_weights,
         lambda moments: theory.lime_limit_from(moments, design(moments.n_features)),
@@ -226,20 +242,6 @@ def exact(
     question = for_target(question)
     game = question.view.ratio_game(question.features)
     return exact_weights(theory.lime_limit(game, question.target, n_samples, kernel_width, ridge, precision))
-
-
-def _deleting_of_many(
-    questions: Sequence[Question[FoldedView]], *, n_samples: float, kernel_width: float, ridge: float, precision: float
-) -> list[Weights]:
-    def design(d: int) -> theory.LimeDesign:
-        return theory.LimeDesign.of(d, n_samples, kernel_width, ridge)
-
-    return exact_deletion_of_many(
-        questions,
-        lambda d: design(d).size_weights,
-        lambda moments: theory.lime_limit_from(moments, design(moments.n_features)),
-        precision,
-    )
 
 
 @lime_limit.way(

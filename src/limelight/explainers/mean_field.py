@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.arrays import Floats
+from limelight.explainers.method import Approximate, Question, Weights, for_target, method
 from limelight.theory.mean_field import DEFAULT_DOMINANT, MeanField, lime_mean_field
 from limelight.view import RatioView
 
@@ -28,6 +29,7 @@ def mean_field(
     ridge: float = 1.0,
     dominant: int = DEFAULT_DOMINANT,
 ) -> Weights:
+    question = for_target(question)
     game = question.view.ratio_game(question.features)
     result = lime_mean_field(game, question.target, n_samples, kernel_width, ridge, dominant)
     return Weights(result.values, _NOTE, diagnostics=_diagnostics(result))
@@ -40,17 +42,26 @@ def _diagnostics(result: MeanField) -> dict[str, Any]:
     part, which add up to 1. `others_beside_dominant`: how much the heads make of all other words while their first
     dominant word is kept, over the same while it is removed. None where there is nothing to divide by.
     """
-    beta, kept, removed = result.values, result.beside_kept[:, :1], result.beside_removed[:, :1]
-    parts = {"attention": result.attention, "value": result.value, "level": result.level}
+    unit = float(np.abs(result.values).max()) or 1.0  # squares of extreme numbers are out of range
+    beta, parts = result.values / unit, {"attention": result.attention, "value": result.value, "level": result.level}
+    squares = float(beta @ beta)
     return {
         "error_estimate": _finite(result.error_estimate),
-        "parts": {name: _finite(_quotient(float(part @ beta), float(beta @ beta))) for name, part in parts.items()},
-        "others_beside_dominant": _finite(_quotient(float(np.linalg.norm(kept)), float(np.linalg.norm(removed)))),
+        "parts": {name: _finite(_quotient(float(part / unit @ beta), squares)) for name, part in parts.items()},
+        "others_beside_dominant": _finite(
+            _quotient(_norm(result.beside_kept[:, :1]), _norm(result.beside_removed[:, :1]))
+        ),
     }
 
 
 def _quotient(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0.0 else math.nan
+
+
+def _norm(values: Floats) -> float:
+    """The norm, in units of the largest: squares of extreme numbers are out of range."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.linalg.norm(values / largest)) if 0.0 < largest < math.inf else largest
 
 
 def _finite(number: float) -> float | None:

@@ -60,8 +60,10 @@ def recursion_rounding(d: int) -> float:
 
 def tolerance_of_rule(tolerance: float, d: int) -> float:
     """What rounding in d steps leaves of the tolerance to the quadrature."""
+    if not 0.0 < tolerance < 1.0:
+        raise ParameterError(f"the precision of exact values lies between 0 and 1: got {tolerance!r}")
     rounding = recursion_rounding(d)
-    if 0.0 < tolerance < 2.0 * rounding:
+    if tolerance < 2.0 * rounding:
         raise NumericalError(
             f"a relative tolerance of {tolerance:g} cannot be reached in float64 with {d} features: "
             f"ask for {2.0 * rounding:.2g} or more"
