@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import InputError
 from limelight.explainers.method import methods
-from limelight.explanation import Comparison, Explanation, Prediction
+from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
 from limelight.stored import METHODS_OF_0_1, SCHEMA
 from show.samples import comparison_of
 
@@ -158,8 +158,8 @@ def test_the_methods_of_0_1_are_called_as_they_are_now() -> None:
 def test_what_a_newer_version_wrote_is_refused_with_what_to_do(kind: Any) -> None:
     for part in (comparison(), explanation(), explanation().prediction):
         if isinstance(part, kind):
-            with pytest.raises(InputError, match=r"newer limelight \(schema 3, .* up to 2\).*pip install --upgrade"):
-                kind.from_dict({**part.to_dict(), "schema": 3})
+            with pytest.raises(InputError, match=r"newer limelight \(schema 4, .* up to 3\).*pip install --upgrade"):
+                kind.from_dict({**part.to_dict(), "schema": SCHEMA + 1})
             for odd in ("2", 2.0, True, None, 0):
                 with pytest.raises(InputError, match="'schema' must be a whole number"):
                     kind.from_dict({**part.to_dict(), "schema": odd})
@@ -176,7 +176,7 @@ def test_a_missing_key_is_named() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("text", 3, "must be a string: got 3"),
+        ("text", 3, "must be a string, or a list of two for a pair of texts: got 3"),
         ("method", None, "must be a string: got None"),
         ("signed", 1, "must be true or false: got 1"),
         ("exact", "yes", "must be true or false"),
@@ -233,6 +233,7 @@ def test_damaged_predictions_and_comparisons_are_named() -> None:
 
 # ── values ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+GROUPS = GroupWeights(("a",), np.array([1.0]), (((0, 1),),), None, None, ((0,),))
 CHANGES: dict[str, Callable[[Explanation], Any]] = {
     "text": lambda e: e.text + "!",
     "method": lambda e: "gxi",
@@ -249,6 +250,9 @@ CHANGES: dict[str, Callable[[Explanation], Any]] = {
     "diagnostics": lambda e: {},
     "notices": lambda e: (),
     "evaluations": lambda e: None,
+    "against": lambda e: "negative",
+    "sides": lambda e: (0,) * len(e),
+    "groups": lambda e: GROUPS,
 }
 
 

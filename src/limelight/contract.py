@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.method import Way, find
+from limelight.explainers.method import Terms, Way, find
 from limelight.explaining import explain
 from limelight.explanation import Explanation
+from limelight.outputs import Quantity
 from limelight.progress import Silent
 from limelight.view import Attentive, Classifier, Layered
 
@@ -28,7 +29,9 @@ def check_explainer(method: str, model: Classifier, **options: Any) -> None:
 
 def _way(method: str, model: Classifier) -> Way:
     """The way in which a method applies to a model when nothing else is asked for."""
-    return find(method).required_way(model.view("a text"), {"removal": "mask", "output": "logit"})
+    view = model.view("a text")
+    quantity = Quantity(len(view.labels), 0, None, view.outputs[0], view.kind)
+    return find(method).required_way(view, Terms("mask", quantity.output, quantity.is_linear))
 
 
 def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ ones, other Unicode punctuation is split off, and each CJK character or emoji is
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +21,10 @@ UNKNOWN = "[UNK]"
 """The unknown token. Written literally in a text it reads as that token, so that other tools can mask with it."""
 
 Span = tuple[int, int]
+Text = str | tuple[str, str]
+"""What a model reads: a text, or a pair of them."""
+JOINT = "\n\n"
+"""Between the two texts of a pair, where they are one: an empty line."""
 
 _BREAK = r"<[bB][rR]\s*/?>"
 _SEPARATOR = '";:\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a'
@@ -90,22 +95,75 @@ def check_text(text: object) -> None:
         raise InputError(f"a text must be a string: got {type(text).__name__} {shown(text)}; {hint}")
 
 
+def is_pair(text: object) -> bool:
+    """Whether this is two texts that are read together."""
+    return isinstance(text, tuple) and len(text) == 2 and all(isinstance(own, str) for own in text)
+
+
+def check_single(text: object) -> None:
+    """Say what is no text for a model that reads one at a time."""
+    if is_pair(text):
+        raise InputError(
+            f"this model reads single texts, and this is a pair: got {shown(text)}; give one text, or say that the "
+            "model reads pairs, by pairs=True in limelight.load or limelight.wrap"
+        )
+    check_text(text)
+
+
+def check_pair(text: object) -> None:
+    """Say what is no pair of texts for a model that reads pairs."""
+    if not is_pair(text):
+        raise InputError(
+            f"this model reads pairs of texts: got {type(text).__name__} {shown(text)}; give a tuple of two strings"
+        )
+
+
 @dataclass(frozen=True)
 class Document:
-    """A text and the words of it that a model reads; `notices` say what a reader must know about how it was read."""
+    """A text and the words of it that a model reads; `notices` say what a reader must know about how it was read.
+
+    A pair of texts is one text here, joined by an empty line; `second` is where the second one begins.
+    """
 
     text: str
     words: tuple[Word, ...]
     notices: tuple[str, ...] = ()
+    second: int | None = None
 
     @classmethod
-    def read(cls, text: str, limit: int | None = None) -> Document:
-        """Read a text; beyond `limit` words it is cut, with a notice."""
-        check_text(text)
-        words = read_words(text)
+    def read(
+        cls, text: Text, limit: int | None = None, rule: Callable[[str], tuple[Word, ...]] = read_words
+    ) -> Document:
+        """Read a text, or a pair, by a rule for words; beyond `limit` words it is cut, with a notice."""
+        if isinstance(text, tuple):
+            check_pair(text)
+            (first, second), start = text, len(text[0]) + len(JOINT)
+            words = (*rule(first), *(Word(form, a + start, b + start) for form, a, b in rule(second)))
+            joined, begins = f"{first}{JOINT}{second}", start
+        else:
+            check_text(text)
+            words, joined, begins = rule(text), text, None
         if not words:
             raise EmptyTextError(f"the text has no words: got {shown(text)}; give a text with at least one word")
         if limit is None or len(words) <= limit:
-            return cls(text, words)
+            return cls(joined, words, (), begins)
         cut = f"the text has {len(words)} words, this model reads {limit}: the last {len(words) - limit} were cut"
-        return cls(text, words[:limit], (cut,))
+        return cls(joined, words[:limit], (cut,), begins)
+
+    @property
+    def given(self) -> Text:
+        """The text as it was given."""
+        if self.second is None:
+            return self.text
+        return self.text[: self.second - len(JOINT)], self.text[self.second :]
+
+    @property
+    def sides(self) -> tuple[Span, ...]:
+        """Where its texts stand: one, or two."""
+        if self.second is None:
+            return ((0, len(self.text)),)
+        return (0, self.second - len(JOINT)), (self.second, len(self.text))
+
+    def side_of(self, place: int) -> int:
+        """Which of the texts, 0 or 1, a character belongs to."""
+        return int(self.second is not None and place >= self.second)

@@ -10,12 +10,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 import numpy as np
 
 from limelight.arrays import whole_number
-from limelight.document import check_text
+from limelight.document import Document, Span, Text, check_pair, check_single, is_pair
 from limelight.errors import (
     CapabilityError,
     EmptyTextError,
@@ -31,19 +31,20 @@ from limelight.explainers.method import (
     Bounded,
     Exact,
     Method,
-    Output,
     Question,
     Sampled,
+    Terms,
     Way,
     Weights,
     find,
     unknown_option,
 )
 from limelight.explainers.method import methods as all_methods
-from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.features import KINDS, FeatureKind, features_of
+from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
+from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
+from limelight.outputs import Output, Quantity, probabilities
 from limelight.progress import SILENT, Progress
-from limelight.view import Classifier, Perturbable, ReadsMany, Removal, View, probabilities
+from limelight.view import Classifier, Divisible, Noting, Perturbable, ReadsMany, Removal, View
 
 Chosen = tuple[Method, Way]
 T = TypeVar("T")
@@ -51,72 +52,125 @@ _SEED_BITS = 128
 """As many as the entropy that NumPy recommends for a seed."""
 
 
-@overload
-def explain(model: Classifier, text: str, method: str = ..., **arguments: Any) -> Explanation: ...
+Target = str | tuple[str, str]
+"""A label, or one label and the one that it is compared with."""
+ALL = "all"
+"""The target that stands for every label."""
 
 
 @overload
-def explain(model: Classifier, text: Sequence[str], method: str = ..., **arguments: Any) -> list[Explanation]: ...
+def explain(
+    model: Classifier, text: Text, method: str = ..., *, target: Literal["all"], **arguments: Any
+) -> Comparison: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: list[Any], method: str = ..., *, target: Literal["all"], **arguments: Any
+) -> list[Comparison]: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: Text, method: str = ..., *, target: Target | None = ..., **arguments: Any
+) -> Explanation: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: Sequence[Any], method: str = ..., *, target: Target | None = ..., **arguments: Any
+) -> list[Explanation]: ...
 
 
 def explain(
     model: Classifier,
-    text: str | Sequence[str],
+    text: Text | Sequence[Any],
     method: str = "lime",
     *,
-    target: str | None = None,
-    features: FeatureKind = "words",
+    target: Target | None = None,
+    features: Wanted = "words",
     removal: Removal = "mask",
-    output: Output = "logit",
+    output: Output | None = None,
+    parts: Parts = "both",
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
-) -> Explanation | list[Explanation]:
+) -> Explanation | Comparison | list[Explanation] | list[Comparison]:
     """Why `model` says of `text` what it says: one weight per word for the label `target` (default: the predicted one).
 
-    `features`: "words" joins all occurrences of a word, "occurrences" keeps them apart. `removal`: how perturbation
-    methods take a word out, "mask", "delete" or, where a model can, "attention". `output`: explain the "logit" or the
-    "probability". `progress` is told how far the work is, and stops it by raising an exception. The other options are
-    the method's own: see limelight.methods().
+    `target`: a label; two of them, ("a", "b"), ask why a rather than b; "all" gives a Comparison with an explanation
+    per label, from one run of the model. `features`: "words" joins all occurrences of a word, "occurrences" keeps them
+    apart; "sentences", "phrases", a list of (start, end) spans or a function that finds them give weights to passages;
+    ("sentences", "words") to both. `removal`: how perturbation methods take a word out, "mask", "delete" or, where a
+    model can, "attention". `output`: "logit" (the default where a model has logits), "log-odds" (the default where it
+    has none) or "probability"; a regression has its "value". `parts`: of a pair of texts, which have weights: "both",
+    "first" or "second". `progress` is told how far the work is, and stops it by raising an exception. The other options
+    are the method's own: see limelight.methods().
 
-    A list of texts gives a list of explanations, each as if it had been asked for alone; they are computed together
-    where that is faster.
+    A text is a string, or a tuple of two for a model that reads pairs. A list of texts gives a list of explanations,
+    each as if it had been asked for alone; they are computed together where that is faster.
     """
-    asked = _Asked(target, features, removal, output, seed, SILENT if progress is None else progress, options)
+    progress = SILENT if progress is None else progress
+    asked = _Asked(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     chosen = find(method)
-    if isinstance(text, str):
-        return asked.explanations(model.view(text), [chosen])[0]
-    return asked.of_many(views(model, _texts(text)), chosen)
+    if _is_one(model, text):
+        found = asked.explanations(view_of(model, text), [chosen])
+        return Comparison(tuple(found)) if asked.wants_all(model.labels) else found[0]
+    per_text = asked.of_many(views(model, _texts(model, text)), chosen)
+    if asked.wants_all(model.labels):
+        return [Comparison(tuple(found)) for found in per_text]
+    return [found[0] for found in per_text]
 
 
 def compare(
     model: Classifier,
-    text: str,
+    text: Text,
     methods: Sequence[str] | None = None,
     *,
-    target: str | None = None,
-    features: FeatureKind = "words",
+    target: Target | None = None,
+    features: Wanted = "words",
     removal: Removal = "mask",
-    output: Output = "logit",
+    output: Output | None = None,
+    parts: Parts = "both",
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
 ) -> Comparison:
     """Several methods on the same features of a text: a list of their ids, or "all" that apply to the model.
 
-    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply.
+    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply. The arguments are
+    those of `explain`; with target="all" there is an explanation for each method and label.
 
     An option goes to each method that has it; one that no method has is an error.
     """
-    asked = _Asked(target, features, removal, output, seed, SILENT if progress is None else progress, options)
+    progress = SILENT if progress is None else progress
+    asked = _Asked(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     everything = isinstance(methods, str) and methods == "all"
     named = None if methods is None or everything else _named(methods)
-    check_text(text)
-    view = model.view(text)
-    chosen = applicable(view, asked.removal, asked.output, asked.features) if everything else named
+    view = view_of(model, text)
+    chosen = asked.applicable(view) if everything else named
     return Comparison(tuple(asked.explanations(view, chosen)))
+
+
+def view_of(model: Classifier, text: object) -> View:
+    """The model looking at one text, or at one pair where it reads pairs."""
+    _check_one(model, text)
+    return model.view(text)
+
+
+def _check_one(model: Classifier, text: object) -> None:
+    (check_pair if reads_pairs(model) else check_single)(text)
+
+
+def reads_pairs(model: Classifier) -> bool:
+    return bool(getattr(model, "pairs", False))
+
+
+def _is_one(model: Classifier, text: object) -> bool:
+    """Whether this is one text rather than several: a tuple of two strings is one, for better or worse."""
+    return isinstance(text, str) or is_pair(text)
 
 
 def views(model: Classifier, texts: Sequence[str]) -> list[View]:
@@ -135,12 +189,10 @@ def views(model: Classifier, texts: Sequence[str]) -> list[View]:
 
 
 def applicable(
-    view: View, removal: Removal = "mask", output: Output = "logit", features: FeatureKind = "words"
+    view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
 ) -> list[Method]:
     """The methods that have a way for this view."""
-    arguments = {"removal": removal, "output": output}
-    owned = features_of(view.document, features)
-    return [method for method in all_methods() if method.way_for(view, arguments, owned) is not None]
+    return _Asked(None, features, removal, output, "both", 0, SILENT).applicable(view)
 
 
 def predict(view: View) -> Prediction:
@@ -150,7 +202,8 @@ def predict(view: View) -> Prediction:
         logits = np.array(view.logits, dtype=np.float64)
     if not np.isfinite(logits).all():
         raise NumericalError(f"the model's logits are not finite: got {shown(logits.tolist())}; check its weights")
-    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, probabilities(logits))
+    chances = None if view.kind == "regression" else probabilities(logits, view.kind)
+    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, chances, view.kind)
 
 
 def check_model(model: object) -> None:
@@ -174,15 +227,15 @@ def check_model(model: object) -> None:
     raise InputError(f"this is no model: {given}; use limelight.load(…) or limelight.wrap(…)")
 
 
-def _texts(given: object) -> list[str]:
+def _texts(model: Classifier, given: object) -> list[Any]:
     """Several texts, each of which is one; an error says which is not."""
     texts = _members(given)
     if texts is None:
-        check_text(given)  # what is neither a string nor a list is an error about a text
+        _check_one(model, given)  # what is neither a text nor a list of them
     texts = texts or []
     for i, text in enumerate(texts):
         try:
-            check_text(text)
+            _check_one(model, text)
         except InputError as error:
             raise InputError(f"text {i + 1} of {len(texts)}: {error}") from error
     return texts
@@ -224,68 +277,163 @@ def _check_progress(progress: object) -> None:
 class _Asked:
     """What a caller wants to know, whatever the text and the methods."""
 
-    target: str | None
-    features: FeatureKind
+    target: Target | None
+    features: Wanted
     removal: Removal
-    output: Output
+    output: Output | None
+    parts: Parts
     seed: int
     progress: Progress
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, known in (("removal", get_args(Removal)), ("output", get_args(Output)), ("features", KINDS)):
-            kind = "kind of features" if name == "features" else name
-            object.__setattr__(self, name, known_name(kind, getattr(self, name), known))
+        for name, known in (("removal", get_args(Removal)), ("parts", get_args(Parts))):
+            object.__setattr__(self, name, known_name(name, getattr(self, name), known))
+        if self.output is not None:
+            object.__setattr__(self, "output", known_name("output", self.output, get_args(Output)))
+        object.__setattr__(self, "features", checked_kind(self.features))
         object.__setattr__(self, "seed", _checked_seed(self.seed))
         _check_progress(self.progress)
 
-    def explanations(self, view: View, methods: Sequence[Method] | None) -> list[Explanation]:
-        """One explanation per method; None stands for those that are shown by default."""
-        chosen = self._chosen(view, methods)
-        prediction = predict(view)
-        question = self._question(view, prediction)
-        explanations = []
-        for method, way in chosen:
-            started = time.perf_counter()
-            weights = self._computed(method, way, question, way.run)
-            seconds = time.perf_counter() - started
-            explanations.append(self._explanation(method, way, question, prediction, weights, seconds))
-        return explanations
+    def wants_all(self, labels: Sequence[str]) -> bool:
+        """Whether every label is asked for; one that is called so is that label."""
+        return self.target == ALL and ALL not in labels
 
-    def of_many(self, views: Sequence[View], method: Method) -> list[Explanation]:
-        """One method on many texts, together where its way can do that."""
-        if not views:
-            return []
-        ways = [self._chosen(view, [method])[0][1] for view in views]
-        way = ways[0]
-        if way.many is None or any(other is not way for other in ways):
-            return [explanation for view in views for explanation in self.explanations(view, [method])]
-        predictions = [predict(view) for view in views]
-        questions = [self._question(view, p) for view, p in zip(views, predictions, strict=True)]
-        started = time.perf_counter()
-        many, longest = way.many, max(questions, key=lambda question: len(question.features))
-        weights = self._computed(method, way, longest, lambda _, **options: many(questions, **options))
-        seconds = (time.perf_counter() - started) / len(views)
+    def applicable(self, view: View) -> list[Method]:
+        """The methods that have a way for this view."""
+        view, features = self._featured(view)
+        terms = self._terms(view)
+        return [method for method in all_methods() if method.way_for(view, terms, features) is not None]
+
+    def explanations(self, view: View, methods: Sequence[Method] | None) -> list[Explanation]:
+        """One explanation per method and quantity; None stands for the methods that are shown by default."""
+        view, features = self._featured(view)
+        chosen = self._chosen(view, features, methods)
+        prediction = predict(view)
+        questions = self._questions(view, features, prediction)
         return [
-            self._explanation(method, way, question, prediction, own, seconds)
-            for question, prediction, own in zip(questions, predictions, weights, strict=True)
+            explanation for method, way in chosen for explanation in self._answered(method, way, questions, prediction)
         ]
 
-    def _chosen(self, view: View, methods: Sequence[Method] | None) -> list[Chosen]:
+    def of_many(self, views: Sequence[View], method: Method) -> list[list[Explanation]]:
+        """One method on many texts, together where its way can do that: for each text an explanation per quantity."""
+        if not views:
+            return []
+        featured = [self._featured(view) for view in views]
+        ways = [self._chosen(view, features, [method])[0][1] for view, features in featured]
+        way = ways[0]
+        if way.many is None or any(other is not way for other in ways):
+            return [self.explanations(view, [method]) for view in views]
+        predictions = [predict(view) for view, _ in featured]
+        per_text = [self._questions(*own, prediction) for own, prediction in zip(featured, predictions, strict=True)]
+        weights, seconds = self._together(method, way, [question for own in per_text for question in own])
+        answers = iter(weights)
+        return [
+            [self._explanation(method, way, question, prediction, next(answers), seconds) for question in own]
+            for own, prediction in zip(per_text, predictions, strict=True)
+        ]
+
+    def _answered(
+        self, method: Method, way: Way, questions: Sequence[Question[Any]], prediction: Prediction
+    ) -> list[Explanation]:
+        """One method on one text: what one run of the model tells of several quantities is asked for once."""
+        if len(questions) > 1 and way.many is not None:
+            weights, seconds = self._together(method, way, questions)
+            return [
+                self._explanation(method, way, question, prediction, own, seconds)
+                for question, own in zip(questions, weights, strict=True)
+            ]
+        explanations = []
+        for question in questions:
+            started = time.perf_counter()
+            own = self._computed(method, way, question, way.run)
+            seconds = time.perf_counter() - started
+            explanations.append(self._explanation(method, way, question, prediction, own, seconds))
+        return explanations
+
+    def _together(self, method: Method, way: Way, questions: Sequence[Question[Any]]) -> tuple[list[Weights], float]:
+        """All questions in one go, and the mean time of one."""
+        assert way.many is not None
+        many, longest = way.many, max(questions, key=lambda question: len(question.features))
+        started = time.perf_counter()
+        weights = self._computed(method, way, longest, lambda _, **options: many(questions, **options))
+        return weights, (time.perf_counter() - started) / len(questions)
+
+    # ── what is asked of one text ─────────────────────────────────────────────────────────────────────────────────
+
+    def _featured(self, view: View) -> tuple[View, Features]:
+        """The features that were asked for, and a view whose words they do not cut."""
+        words = divided_words(view.document, self.features)
+        if words is not None:
+            if not isinstance(view, Divisible):
+                cut = next(word for word in view.document.words if word not in words)
+                raise InputError(
+                    f"a span cuts the word {shown(view.document.text[cut.start : cut.end])} at {cut.start}, and this "
+                    "model reads whole words: let spans begin and end between words"
+                )
+            view = view.divided(words)
+        return view, features_of(view.document, self.features, self.parts)
+
+    def _terms(self, view: View) -> Terms:
+        output = self._output(view)
+        return Terms(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
+
+    def _output(self, view: View) -> Output:
+        if self.output is None:
+            return view.outputs[0]
+        if self.output not in view.outputs:
+            raise CapabilityError(
+                f"a {view.kind} model has no output {self.output!r}: use {' or '.join(map(repr, view.outputs))}"
+            )
+        return self.output
+
+    def _chosen(self, view: View, features: Features, methods: Sequence[Method] | None) -> list[Chosen]:
         if isinstance(view, Perturbable) and self.removal not in view.removals:
             offered = " or ".join(map(repr, view.removals))
             raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
-        arguments = {"removal": self.removal, "output": self.output}
-        features, options = features_of(view.document, self.features), list(self.options)
+        terms, options = self._terms(view), list(self.options)
         if methods is None:
-            ways = [(method, method.way_for(view, arguments, features, options)) for method in all_methods()]
+            ways = [(method, method.way_for(view, terms, features, options)) for method in all_methods()]
             chosen = [(method, way) for method, way in ways if way is not None and way.default]
         else:
-            chosen = [(method, method.required_way(view, arguments, features, options)) for method in methods]
+            chosen = [(method, method.required_way(view, terms, features, options)) for method in methods]
         for name in self.options:
             if not any(name in way.options for _, way in chosen):
                 raise unknown_option([(method.id, way) for method, way in chosen], name)
         return chosen
+
+    def _questions(self, view: View, features: Features, prediction: Prediction) -> list[Question[Any]]:
+        output = self._output(view)
+        return [
+            Question(
+                view=view,
+                document=view.document,
+                features=features,
+                quantity=Quantity(len(view.labels), target, against, output, view.kind),
+                logits=prediction.logits,
+                removal=self.removal,
+                seed=self.seed,
+                progress=self.progress,
+            )
+            for target, against in self._targets(view.labels, prediction)
+        ]
+
+    def _targets(self, labels: Sequence[str], prediction: Prediction) -> list[tuple[int, int | None]]:
+        """The labels that are asked about, each with the one that it is compared with."""
+        if self.target is None:
+            return [(labels.index(prediction.label), None)]
+        if self.wants_all(labels):
+            return [(label, None) for label in range(len(labels))]
+        if isinstance(self.target, tuple | list):
+            if len(self.target) != 2:
+                raise ParameterError(f"target must be a label, two labels, or 'all': got {shown(self.target)}")
+            target, against = (labels.index(known_name("label", name, labels)) for name in self.target)
+            if target == against:
+                raise InputError(f"the target {shown(self.target)} compares a label with itself: name two labels")
+            return [(target, against)]
+        return [(labels.index(known_name("label", self.target, labels)), None)]
+
+    # ── weights, and what is made of them ─────────────────────────────────────────────────────────────────────────
 
     def _computed(self, method: Method, way: Way, question: Question[Any], run: Callable[..., T]) -> T:
         """What a way answers; memory that it does not get becomes an error that says what to lower."""
@@ -308,20 +456,6 @@ class _Asked:
             for name, option in way.options.items()
         }
 
-    def _question(self, view: View, prediction: Prediction) -> Question[Any]:
-        name = prediction.label if self.target is None else known_name("label", self.target, view.labels)
-        return Question(
-            view=view,
-            document=view.document,
-            features=features_of(view.document, self.features),
-            target=view.labels.index(name),
-            logits=prediction.logits,
-            removal=self.removal,
-            output=self.output,
-            seed=self.seed,
-            progress=self.progress,
-        )
-
     def _explanation(
         self,
         method: Method,
@@ -342,15 +476,21 @@ class _Asked:
             stated["error"] = accuracy.error
         if isinstance(accuracy, Approximate):
             stated["approximation"] = accuracy.note
+        document, quantity, view = question.document, question.quantity, question.view
+        spans, sides = _in_own_texts(document, question.features.spans)
+        notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
         return Explanation(
-            text=question.document.text,
+            text=document.given,
             method=method.id,
             label=method.label,
             signed=method.signed,
-            target=prediction.labels[question.target],
+            target=prediction.labels[quantity.target],
+            against=None if quantity.against is None else prediction.labels[quantity.against],
             features=question.features.names,
             weights=weights.values,
-            spans=question.features.spans,
+            spans=spans,
+            sides=sides,
+            groups=_groups(question, weights),
             stderr=accuracy.stderr if isinstance(accuracy, Sampled) else None,
             exact=isinstance(accuracy, Exact | Bounded),
             prediction=prediction,
@@ -358,12 +498,38 @@ class _Asked:
             evaluations=weights.evaluations,
             parameters={
                 "features": question.features.kind,
+                **({} if self.parts == "both" else {"parts": self.parts}),
                 **{name: getattr(question, name) for name in way.uses},
                 **self._own(way),
             },
             diagnostics={**stated, **weights.diagnostics},
-            notices=(*question.document.notices, *weights.notices),
+            notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
         )
+
+
+def _in_own_texts(
+    document: Document, spans: Sequence[tuple[Span, ...]]
+) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...] | None]:
+    """Spans as places in the text that they stand in, and which text of a pair that is for each feature."""
+    if document.second is None:
+        return tuple(spans), None
+    sides = [document.side_of(own[0][0]) for own in spans]
+    starts = [document.sides[side][0] for side in sides]
+    own = tuple(tuple((a - start, b - start) for a, b in places) for places, start in zip(spans, starts, strict=True))
+    return own, tuple(sides)
+
+
+def _groups(question: Question[Any], weights: Weights) -> GroupWeights | None:
+    """The outer of two levels: a group weighs what its features weigh together."""
+    groups, membership = question.features.groups, question.features.membership
+    if groups is None or membership is None:
+        return None
+    stderr = None
+    if isinstance(weights.accuracy, Sampled):
+        unknown = np.full(len(groups.names), np.nan)
+        stderr = unknown if weights.group_stderr is None else weights.group_stderr
+    spans, sides = _in_own_texts(question.document, groups.spans)
+    return GroupWeights(groups.names, weights.values @ membership, spans, sides, stderr, groups.members)
 
 
 def _checked_seed(given: object) -> int:

@@ -6,13 +6,14 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.document import Span
+from limelight.document import JOINT, Span, Text
 from limelight.errors import InputError
+from limelight.outputs import OUTPUTS, Kind
 from limelight.stored import METHODS_OF_0_1, SCHEMA, Written, numbers_written, quoted, written_as_json
 
 Accuracy = Literal["exact", "bounded", "sampled", "approximate"]
@@ -22,12 +23,16 @@ _SHOWN = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """What the model says of a text: one logit and one probability per label, and the label that wins."""
+    """What the model says of a text: one logit and one probability per label, and the label that wins.
+
+    `kind` says how logits become probabilities. The numbers of a regression are its logits, and no probabilities.
+    """
 
     label: str
     labels: tuple[str, ...]
     logits: Floats
-    probabilities: Floats
+    probabilities: Floats | None
+    kind: Kind = "classes"
 
     def __post_init__(self) -> None:
         _freeze(self, "logits", "probabilities")
@@ -39,9 +44,21 @@ class Prediction:
         return hash((self.label, self.labels))
 
     def __repr__(self) -> str:
-        order = sorted(range(len(self.labels)), key=lambda c: -self.probabilities[c])
-        labels = [f"{quoted(self.labels[c])} {self.probabilities[c]:.3g} (logit {self.logits[c]:+.3g})" for c in order]
+        if self.probabilities is None:
+            numbers = [f"{quoted(name)} {value:.4g}" for name, value in zip(self.labels, self.logits, strict=True)]
+            return f"<Prediction: {_first_few(numbers)}>"
+        chances = self.probabilities
+        order = sorted(range(len(self.labels)), key=lambda c: -chances[c])
+        labels = [f"{quoted(self.labels[c])} {chances[c]:.3g} (logit {self.logits[c]:+.3g})" for c in order]
         return f"<Prediction: {_first_few(labels)}>"
+
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The labels that the model gives: the one that wins, or all that are likelier than not where labels do not
+        exclude each other."""
+        if self.kind != "multi-label" or self.probabilities is None:
+            return (self.label,)
+        return tuple(name for name, p in zip(self.labels, self.probabilities, strict=True) if p >= 0.5)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -49,8 +66,9 @@ class Prediction:
             "schema": SCHEMA,
             "label": self.label,
             "labels": list(self.labels),
+            "kind": self.kind,
             "logits": numbers_written(self.logits),
-            "probabilities": numbers_written(self.probabilities),
+            "probabilities": None if self.probabilities is None else numbers_written(self.probabilities),
         }
 
     @classmethod
@@ -60,7 +78,72 @@ class Prediction:
         label, labels = written.word("label"), written.words("labels")
         if label not in labels:
             raise written.damaged("label", f"must be one of the labels {list(labels)}", label)
-        return cls(label, labels, *(written.numbers(key, len(labels), "labels") for key in ("logits", "probabilities")))
+        kind = cast(Kind, written.word("kind") if written.schema > 2 else "classes")
+        if kind not in OUTPUTS:
+            raise written.damaged("kind", f"must be one of {list(OUTPUTS)}", kind)
+        no_chances = written.schema > 2 and written["probabilities"] is None
+        chances = None if no_chances else written.numbers("probabilities", len(labels), "labels")
+        return cls(label, labels, written.numbers("logits", len(labels), "labels"), chances, kind)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupWeights:
+    """The outer of two levels, such as sentences: the weight of a group is the sum of its features' weights.
+
+    `members[g]` are the numbers of the features of group g; the rest is as in an Explanation.
+    """
+
+    features: tuple[str, ...]
+    weights: Floats
+    spans: tuple[tuple[Span, ...], ...]
+    sides: tuple[int, ...] | None
+    stderr: Floats | None
+    members: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self, "weights", "stderr")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupWeights) and all(_same(*pair) for pair in _fields(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.members))
+
+    def __repr__(self) -> str:
+        strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
+        return f"<GroupWeights: {_counted(len(self), 'group')}: {_first_few(strongest)}>"
+
+    def top(self, k: int = 10) -> list[tuple[str, float]]:
+        """The k groups of largest absolute weight, largest first."""
+        return _top(self.features, self.weights, k)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "features": list(self.features),
+            "weights": numbers_written(self.weights),
+            "spans": [[list(span) for span in spans] for spans in self.spans],
+            "sides": None if self.sides is None else list(self.sides),
+            "stderr": None if self.stderr is None else numbers_written(self.stderr),
+            "members": [list(own) for own in self.members],
+        }
+
+    @classmethod
+    def from_dict(cls, data: object, text: Text, n_features: int) -> GroupWeights:
+        """The groups of an explanation of this text with so many features."""
+        written = Written("groups of an explanation", data)
+        features = written.words("features")
+        sides = written.sides(len(features), text)
+        return cls(
+            features=features,
+            weights=written.numbers("weights", len(features), "features"),
+            spans=written.spans(len(features), text, sides),
+            sides=sides,
+            stderr=None if written["stderr"] is None else written.numbers("stderr", len(features), "features"),
+            members=written.members(n_features),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,11 +156,15 @@ class Explanation:
     holds what a method says of itself (LIME: intercept, fidelity, the surrogate's prediction); `notices` what a reader
     must know (a text that was cut).
 
+    `against`: the label that the target is compared with, where it was asked why the one rather than the other. Of a
+    pair of texts `text` is the tuple of both, `sides[j]` says in which of them (0 or 1) feature j stands, and its spans
+    are places in that one. `groups` is the outer of two levels, None where there is one.
+
     Two explanations are equal where everything but `seconds` is: the same question, answered again, takes another time.
     Arrays are read-only copies.
     """
 
-    text: str
+    text: Text
     method: str
     label: str
     signed: bool
@@ -93,6 +180,9 @@ class Explanation:
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     evaluations: int | None = None
+    against: str | None = None
+    sides: tuple[int, ...] | None = None
+    groups: GroupWeights | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, "weights", "stderr")
@@ -108,8 +198,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
+        rather = "" if self.against is None else f" rather than {quoted(self.against)}"
         return (
-            f"<Explanation: {quoted(self.method)} for {quoted(self.target)}, {self.accuracy}; "
+            f"<Explanation: {quoted(self.method)} for {quoted(self.target)}{rather}, {self.accuracy}; "
             f"{_counted(len(self), 'feature')}: {_first_few(strongest)}>"
         )
 
@@ -125,8 +216,23 @@ class Explanation:
 
     def top(self, k: int = 10) -> list[tuple[str, float]]:
         """The k features of largest absolute weight, largest first."""
-        order = np.argsort(-np.abs(self.weights), kind="stable")[:k]
-        return [(self.features[j], float(self.weights[j])) for j in order]
+        return _top(self.features, self.weights, k)
+
+    @property
+    def joined_text(self) -> str:
+        """The text; those of a pair one below the other."""
+        return self.text if isinstance(self.text, str) else JOINT.join(self.text)
+
+    @property
+    def joined_spans(self) -> tuple[tuple[Span, ...], ...]:
+        """The places of the features in `joined_text`."""
+        if self.sides is None or isinstance(self.text, str):
+            return self.spans
+        offsets = (0, len(self.text[0]) + len(JOINT))
+        return tuple(
+            tuple((start + offsets[side], end + offsets[side]) for start, end in own)
+            for own, side in zip(self.spans, self.sides, strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -136,9 +242,12 @@ class Explanation:
             "label": self.label,
             "signed": bool(self.signed),
             "target": self.target,
+            "against": self.against,
             "features": list(self.features),
             "weights": numbers_written(self.weights),
             "spans": [[list(span) for span in spans] for spans in self.spans],
+            "sides": None if self.sides is None else list(self.sides),
+            "groups": None if self.groups is None else self.groups.to_dict(),
             "stderr": None if self.stderr is None else numbers_written(self.stderr),
             "exact": bool(self.exact),
             "prediction": self.prediction.to_dict(),
@@ -147,17 +256,22 @@ class Explanation:
             "parameters": written_as_json(self.parameters, "parameters"),
             "diagnostics": written_as_json(self.diagnostics, "diagnostics"),
             "notices": list(self.notices),
-            "text": self.text,
+            "text": self.text if isinstance(self.text, str) else list(self.text),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
         """The explanation that `to_dict` wrote, of this version or of 0.1."""
         written = Written("explanation", data)
-        text, method, features = written.word("text"), written.word("method"), written.words("features")
+        text, method, features = written.text("text"), written.word("method"), written.words("features")
         label, signed, evaluations = *METHODS_OF_0_1.get(method, (method, True)), None
         if written.schema > 1:
             label, signed, evaluations = written.word("label"), written.truth("signed"), written.count("evaluations")
+        against, sides, groups = None, None, None
+        if written.schema > 2:
+            against, sides = written.optional_word("against"), written.sides(len(features), text)
+            if written["groups"] is not None:
+                groups = GroupWeights.from_dict(written["groups"], text, len(features))
         return cls(
             text=text,
             method=method,
@@ -166,7 +280,7 @@ class Explanation:
             target=written.word("target"),
             features=features,
             weights=written.numbers("weights", len(features), "features"),
-            spans=written.spans(len(features), len(text)),
+            spans=written.spans(len(features), text, sides),
             stderr=None if written["stderr"] is None else written.numbers("stderr", len(features), "features"),
             exact=written.truth("exact"),
             prediction=Prediction.from_dict(written["prediction"]),
@@ -175,6 +289,9 @@ class Explanation:
             diagnostics=written.settings("diagnostics"),
             notices=written.words("notices"),
             evaluations=evaluations,
+            against=against,
+            sides=sides,
+            groups=groups,
         )
 
     def to_frame(self) -> Any:
@@ -199,7 +316,7 @@ class Explanation:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Sequence[Explanation]):
-    """Several methods on the same features of the same text, in the order asked for."""
+    """Several methods, or labels, on the same features of the same text, in the order asked for."""
 
     explanations: tuple[Explanation, ...]
 
@@ -213,15 +330,28 @@ class Comparison(Sequence[Explanation]):
     def __getitem__(self, key: slice) -> tuple[Explanation, ...]: ...
 
     def __getitem__(self, key: int | str | slice) -> Explanation | tuple[Explanation, ...]:
-        """By position, by slice, or by a method's id."""
+        """By position, by slice, or by name: a method's id, or a label where it was asked for all of them."""
         if isinstance(key, str):
             for explanation in self.explanations:
-                if explanation.method == key:
+                if key in self._names(explanation):
                     return explanation
-            raise KeyError(
-                f"{key!r} is not among the methods compared: {', '.join(e.method for e in self.explanations)}"
-            )
+            names = dict.fromkeys(name for explanation in self.explanations for name in self._names(explanation))
+            raise KeyError(f"{key!r} is not among what is compared: {', '.join(names)}")
         return self.explanations[key]
+
+    def _names(self, explanation: Explanation) -> tuple[str, ...]:
+        """What an explanation is called here: by its method, or by its label where all are of one method."""
+        is_of_labels = len({e.method for e in self.explanations}) < len(self.explanations) > 1
+        if not is_of_labels:
+            return (explanation.method,)
+        return (explanation.target,) if len({e.method for e in self.explanations}) == 1 else ()
+
+    def of(self, method: str, target: str) -> Explanation:
+        """The explanation of one method for one label."""
+        for explanation in self.explanations:
+            if (explanation.method, explanation.target) == (method, target):
+                return explanation
+        raise KeyError(f"nothing compared is of method {method!r} for the label {target!r}")
 
     def __contains__(self, wanted: object) -> bool:
         """Whether a method, by its id, or an explanation is part of the comparison."""
@@ -255,7 +385,7 @@ class Comparison(Sequence[Explanation]):
         """The object that `limelight explain --format json` prints."""
         return {
             "schema": SCHEMA,
-            "text": self._first.text,
+            "text": self._first.text if isinstance(self._first.text, str) else list(self._first.text),
             "prediction": self._first.prediction.to_dict(),
             "explanations": [explanation.to_dict() for explanation in self.explanations],
         }
@@ -271,7 +401,7 @@ class Comparison(Sequence[Explanation]):
             raise written.damaged("explanations", "must hold at least one explanation")
         first = explanations[0]
         for key, agrees in (
-            ("text", written.word("text") == first.text),
+            ("text", written.text("text") == first.text),
             ("prediction", Prediction.from_dict(written["prediction"]) == first.prediction),
             ("explanations", all((e.text, e.features) == (first.text, first.features) for e in explanations)),
         ):
@@ -313,7 +443,14 @@ def _freeze(owner: object, *names: str) -> None:
             object.__setattr__(owner, name, array)
 
 
-def _fields(one: Prediction | Explanation, other: Prediction | Explanation) -> list[tuple[Any, Any]]:
+def _top(names: Sequence[str], weights: Floats, k: int) -> list[tuple[str, float]]:
+    order = np.argsort(-np.abs(weights), kind="stable")[:k]
+    return [(names[j], float(weights[j])) for j in order]
+
+
+def _fields(
+    one: Prediction | Explanation | GroupWeights, other: Prediction | Explanation | GroupWeights
+) -> list[tuple[Any, Any]]:
     """The pairs of values on which equality rests."""
     return [(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare]
 

@@ -4,6 +4,8 @@ Each dictionary says by which rules it was written:
 
     schema 1   version 0.1, which wrote no "schema", no "label", no "signed" and no "evaluations"
     schema 2   these four as well; NaN among weights and standard errors is null
+    schema 3   "against", "sides" and "groups" of an explanation, "kind" of a prediction; the text of a pair is a list
+               of two, and the probabilities of a regression are null
 
 JSON has no infinity, which `n_samples` and `kernel_width` may be: it is written as the word "inf".
 """
@@ -17,10 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.document import Span
+from limelight.document import Span, Text
 from limelight.errors import InputError
 
-SCHEMA = 2
+SCHEMA = 3
 """The rules by which this version writes; it reads all that came before."""
 METHODS_OF_0_1: Mapping[str, tuple[str, bool]] = {
     "alpha-avg": ("α-avg", False),
@@ -145,11 +147,42 @@ class Written:
         read: dict[str, Any] = _read(self._typed(key, dict, "a dictionary"))
         return read
 
-    def spans(self, count: int, end: int) -> tuple[tuple[Span, ...], ...]:
+    def text(self, key: str) -> Text:
+        """A text, or a pair of them."""
+        value = self[key]
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(own, str) for own in value):
+            return value[0], value[1]
+        raise self.damaged(key, "must be a string, or a list of two for a pair of texts", value)
+
+    def optional_word(self, key: str) -> str | None:
+        return None if self[key] is None else self.word(key)
+
+    def sides(self, count: int, text: Text) -> tuple[int, ...] | None:
+        """For each feature of a pair the text that it stands in; None for a single text."""
+        if isinstance(text, str):
+            if self["sides"] is not None:
+                raise self.damaged("sides", "must be null for a single text", self["sides"])
+            return None
+        sides = self.sequence("sides", int, "zeros and ones")
+        if len(sides) != count or not set(sides) <= {0, 1}:
+            raise self.damaged("sides", f"must hold {count} zeros and ones, one for each feature", sides)
+        return tuple(map(int, sides))
+
+    def members(self, count: int) -> tuple[tuple[int, ...], ...]:
+        """Numbers of features, each in one group."""
+        members = tuple(tuple(own) for own in self.sequence("members", list, "lists"))
+        if sorted(j for own in members for j in own if type(j) is int) != list(range(count)):
+            raise self.damaged("members", f"must hold each feature from 0 to {count - 1} once", members)
+        return members
+
+    def spans(self, count: int, text: Text, sides: tuple[int, ...] | None = None) -> tuple[tuple[Span, ...], ...]:
         places = self.sequence("spans", list, "lists")
         if len(places) != count:
             raise self.damaged("spans", f"must hold {count} lists, one for each feature, and holds {len(places)}")
-        return tuple(tuple(self._span(span, end) for span in own) for own in places)
+        ends = [len(text)] * count if isinstance(text, str) or sides is None else [len(text[side]) for side in sides]
+        return tuple(tuple(self._span(span, end) for span in own) for own, end in zip(places, ends, strict=True))
 
     def _span(self, span: object, end: int) -> Span:
         if isinstance(span, list | tuple) and len(span) == 2 and all(type(place) is int for place in span):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, runtime
 import numpy as np
 
 from limelight.arrays import Array, Coalitions, Floats, Integers
-from limelight.document import Document
+from limelight.document import Document, Word
 from limelight.features import Features
+from limelight.outputs import Kind, Output
 from limelight.progress import SILENT, Progress
 from limelight.theory.ratio_game import RatioGame
 
@@ -26,12 +27,6 @@ if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
 Removal = Literal["mask", "delete", "attention"]
 """How a word is taken out: replaced in place, cut out, or left in place where attention cannot see it."""
 T = TypeVar("T")
-
-
-def probabilities(logits: Floats) -> Floats:
-    """The softmax of logits (..., C), without overflow."""
-    g = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return g / g.sum(axis=-1, keepdims=True)
 
 
 class View(Protocol):
@@ -44,21 +39,29 @@ class View(Protocol):
     def labels(self) -> tuple[str, ...]: ...
 
     @property
+    def kind(self) -> Kind:
+        """How logits become probabilities."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What can be explained; the first is, where nothing is asked for."""
+
+    @property
     def logits(self) -> Floats:
         """(C,), asked of the model once."""
 
 
 class Classifier(Protocol):
-    """Any text classifier."""
+    """Any text classifier. One that reads pairs of texts says so by `pairs = True`."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def view(self, text: str) -> View: ...
+    def view(self, text: Any) -> View: ...
 
-    def predict_logits(self, texts: Sequence[str]) -> Floats: ...
+    def predict_logits(self, texts: Sequence[Any]) -> Floats: ...
 
-    def predict_proba(self, texts: Sequence[str]) -> Floats: ...
+    def predict_proba(self, texts: Sequence[Any]) -> Floats: ...
 
 
 @runtime_checkable
@@ -66,6 +69,29 @@ class ReadsMany(Protocol):
     """A model that reads many texts faster than one after the other."""
 
     def views(self, texts: Sequence[str]) -> Sequence[View]: ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A view whose words may be divided otherwise: the model does not read words, but characters or pieces of words."""
+
+    def divided(self, words: tuple[Word, ...]) -> View:
+        """The same text, with these words."""
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """A view that has something to say of an output, which every reader of an explanation must know."""
+
+    def notes(self, output: Output) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class NotingGame(Protocol):
+    """A game that has something to say of the logits that it answered with so far."""
+
+    @property
+    def notices(self) -> tuple[str, ...]: ...
 
 
 class Memo:
@@ -222,11 +248,11 @@ class FoldedView(Protocol):
 
 
 @runtime_checkable
-class SeenByClass(Protocol):
+class SeenAlong(Protocol):
     """Can leave out the classes that a question is not about."""
 
-    def seen_by(self, target: int) -> tuple[Any, int]:
-        """A view of the same kind that knows `target` alone, and its number there; the view itself where few know."""
+    def seen_along(self, direction: Floats) -> Any:
+        """A view of the same kind whose one logit is Σ_c direction_c · logit_c; the view itself where few are there."""
 
 
 CAPABILITIES: dict[type, str] = {

@@ -318,12 +318,15 @@ def test_any_ridge_solves_the_normal_equations(d: int, n: int, exponent: int, or
 
 def test_sampled_coefficients_of_many_runs_know_the_same_limits() -> None:
     from limelight.explainers.lime import sampled_coefficients
+    from limelight.outputs import Quantity
     from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
     from limelight.explainers.method import Question
     from limelight.features import features_of
 
     view = small_model().view(SIX)
-    question = Question(view, view.document, features_of(view.document, "words"), 0, view.logits)
+    question = Question(
+        view, view.document, features_of(view.document, "words"), Quantity(len(view.labels), 0), view.logits
+    )
     for ridge in (0.0, 1e-100, 1e-9):
         settings_ = LimeSettings(n_samples=3, ridge=ridge)
         assert np.abs(sampled_coefficients(question, 0, ("mask",), settings_, 2)).max() < 100

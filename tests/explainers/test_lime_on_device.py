@@ -18,9 +18,10 @@ from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_ru
 from limelight.explainers.method import Question
 from limelight.explainers.sampling import sample_coalitions_on
 from limelight.explainers.surrogate import Surrogate, fit_surrogate
-from limelight.features import FeatureKind, features_of
+from limelight.features import features_of
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import AttentionView
+from limelight.outputs import Quantity
 from limelight.progress import Silent
 from limelight.view import Removal
 
@@ -44,9 +45,11 @@ TOGETHER = 1e-10
 EXACT = 1e-9
 
 
-def question(text: str, model: AttentionClassifier | None = None, kind: FeatureKind = "words") -> Question[Any]:
+def question(text: str, model: AttentionClassifier | None = None, kind: str = "words") -> Question[Any]:
     view: AttentionView = (model or small_model()).view(text)
-    return Question(view, view.document, features_of(view.document, kind), TARGET, view.logits)
+    return Question(
+        view, view.document, features_of(view.document, kind), Quantity(len(view.labels), TARGET), view.logits
+    )
 
 
 def fits_by_numpy(asked: Question[Any], settings: LimeSettings, runs: int, seed: int) -> list[list[Surrogate]]:
@@ -72,9 +75,7 @@ def fits_by_numpy(asked: Question[Any], settings: LimeSettings, runs: int, seed:
     [LimeSettings(n_samples=300), LimeSettings(300, kernel_width=0.6, ridge=0.1, original_first=False)],
     ids=["default", "other settings"],
 )
-def test_the_same_coalitions_give_the_weights_of_the_numpy_engine(
-    text: str, kind: FeatureKind, settings: LimeSettings
-) -> None:
+def test_the_same_coalitions_give_the_weights_of_the_numpy_engine(text: str, kind: str, settings: LimeSettings) -> None:
     asked, runs, seed = question(text, kind=kind), 3, 11
     (coefficients,) = coefficients_of_runs([asked], [seed], REMOVALS, settings, runs)
     assert coefficients.shape == (len(REMOVALS), runs, len(asked.features))
@@ -172,7 +173,14 @@ def test_progress_is_told_of_every_sample() -> None:
 
     steps = Steps()
     view = small_model().view(TEXTS[0])
-    asked = Question(view, view.document, features_of(view.document, "words"), TARGET, view.logits, progress=steps)
+    asked = Question(
+        view,
+        view.document,
+        features_of(view.document, "words"),
+        Quantity(len(view.labels), TARGET),
+        view.logits,
+        progress=steps,
+    )
     coefficients_of_runs([asked], [0], REMOVALS, LimeSettings(n_samples=50), 3)
     assert steps.done == 150
 

@@ -160,10 +160,11 @@ def test_games_equal_forwards_of_rebuilt_texts(removal: Any, monkeypatch: pytest
     expected = perturbed_logits(model, view.document, features, kept, removal)
     np.testing.assert_allclose(game(kept), expected, rtol=0, atol=1e-10)
     assert game.asked == len(kept)
-    alone, target = view.seen_by(4)
-    assert (alone.labels, target) == (("label 4",), 0)
-    np.testing.assert_allclose(alone.game(features, removal)(kept)[:, 0], expected[:, 4], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(alone.logits, view.logits[4:5])
+    for direction in (np.eye(9)[4], np.eye(9)[4] - np.eye(9)[2]):
+        alone = view.seen_along(direction)
+        assert len(alone.labels) == 1
+        np.testing.assert_allclose(alone.game(features, removal)(kept)[:, 0], expected @ direction, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(alone.logits, [view.logits @ direction])
 
 
 def test_gradients_of_many_classes_equal_autograd() -> None:

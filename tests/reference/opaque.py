@@ -21,6 +21,7 @@ class OpaqueView:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self.document, self.labels, self.logits = inner.document, inner.labels, inner.logits
+        self.kind, self.outputs = inner.kind, inner.outputs
 
     def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
         return self._inner.game(features, removal, progress)

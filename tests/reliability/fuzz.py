@@ -49,7 +49,7 @@ import limelight  # noqa: E402
 from conftest import WORDS, small_model  # noqa: E402
 from limelight.document import UNKNOWN  # noqa: E402
 from limelight.errors import LimelightError, ParameterError, UnknownNameError, shown  # noqa: E402
-from limelight.explainers.method import find, methods  # noqa: E402
+from limelight.explainers.method import Terms, find, methods  # noqa: E402
 from limelight.explaining import applicable  # noqa: E402
 from limelight.explanation import Comparison, Explanation  # noqa: E402
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig  # noqa: E402
@@ -169,7 +169,7 @@ def _applicable(model: Any) -> list[str]:
 
 def _options(model: Any, ids: Sequence[str]) -> list[str]:
     """The options that these methods have for a model; for one that does not apply, all that it has anywhere."""
-    view, plain, names = model.view("a good film"), {"removal": "mask", "output": "logit"}, set()
+    view, plain, names = model.view("a good film"), Terms(output=model.view("a good film").outputs[0]), set()
     for id in ids:
         way = find(id).way_for(view, plain)
         names |= {name for one in ([way] if way else find(id).ways) for name in one.options}

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import limelight
 from conftest import small_model
+from limelight.explainers.method import Terms
 from limelight.progress import Silent
 from reliability.fuzz import applicable_to, model_of
 from reliability.state import growth, unchanged
@@ -57,7 +58,7 @@ def _options(kind: str, id: str) -> dict[str, Any]:
     return {name: value for name, value in FEW.items() if way is not None and name in way.options}
 
 
-_MASKED = {"removal": "mask", "output": "logit"}
+_MASKED = Terms()
 
 
 @cache

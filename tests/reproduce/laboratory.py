@@ -54,6 +54,7 @@ class DeepView:
         self._inner = inner
         self.document: Document = inner.document
         self.labels, self.logits, self.removals = inner.labels, inner.logits, inner.removals
+        self.kind, self.outputs = inner.kind, inner.outputs
 
     def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
         return self._inner.game(features, removal, progress)

@@ -63,6 +63,7 @@ def test_exact_values_and_formulas_are_the_methods_of_explain(lab: Lab) -> None:
         (formulas["theorem_corrected"], "lime-theorem", {"corrected": True}),
         (formulas["proposition"], "lime-proposition", {}),
         (formulas["proposition_corrected"], "lime-proposition", {"corrected": True}),
+        (formulas["mean_field"], "lime-mean-field", {"dominant": 2}),
     ):
         np.testing.assert_allclose(found, np.concatenate(explained(lab, method, **options)), atol=1e-8)
 
@@ -73,7 +74,7 @@ def test_largest_attention_and_carried_value(lab: Lab) -> None:
     for i, (document, part) in enumerate(zip(lab.documents, lab.split(contribution), strict=True)):
         forward = lab.model.reference(lab.model.encode([document.text])[0])
         alpha = forward.attention[:, 0, 1 : 1 + document.T].detach().numpy()
-        assert arrays["largest_attention"][i] == pytest.approx(alpha.max())
+        assert passes.formulas(lab)["largest_attention"][i] == pytest.approx(alpha.max())
         w = torch.einsum("ko,kto->kt", lab.model.W_l[:, 2], forward.v)[:, 1 : 1 + document.T].detach().numpy()
         per_word = (alpha * w).mean(axis=0)
         by_hand = [sum(per_word[i] for i in group) for group in document.features.owned]
@@ -94,8 +95,54 @@ def test_lime_error_is_the_norm_of_the_difference(lab: Lab) -> None:
     assert lime_error.rows(numbers)[0].paper == "0.808 ± 0.219"
 
 
+DELETING = {"removal": "delete", "features": "occurrences"}
+
+
+def distances(predicted: list[np.ndarray], exact: list[np.ndarray]) -> np.ndarray:
+    return np.array([np.linalg.norm(a - b) for a, b in zip(predicted, exact, strict=True)])
+
+
+def test_deleted_occurrences_have_their_own_exact_value_and_runs(lab: Lab) -> None:
+    arrays, exact = passes.deletion(lab), explained(lab, "lime-limit", **DELETING)
+    assert [len(own) for own in exact] == [document.T for document in lab.documents] != lab.sizes.tolist()
+    np.testing.assert_allclose(arrays["norm"], [np.linalg.norm(own) for own in exact], atol=1e-8)
+    for name, options in (("theorem", {}), ("theorem_corrected", {"corrected": True})):
+        formula = explained(lab, "lime-theorem", features="occurrences", **options)
+        np.testing.assert_allclose(arrays[name], distances(formula, exact), atol=1e-8)
+    runs = [one[0] for one in passes.lime_runs(lab, [d.by_occurrence() for d in lab.documents], ("delete",))]
+    np.testing.assert_allclose(arrays["lime"], distances([r.mean(axis=0) for r in runs], exact), atol=1e-8)
+    np.testing.assert_allclose(arrays["noise"], [np.linalg.norm(r.std(axis=0, ddof=1)) / np.sqrt(5) for r in runs])
+
+
+def test_lime_that_deletes_occurrences_is_its_exact_value_up_to_noise(lab: Lab) -> None:
+    """A sum of about 45 squares of noise lies within a factor of two of its mean; the value for masking does not."""
+    numbers = lime_error.compute(lab)
+    assert 0.5 < numbers["noise_share"]["occurrences exact"] < 2.0
+    masked, exact = explained(lab, "lime-limit", features="occurrences"), explained(lab, "lime-limit", **DELETING)
+    assert (distances(masked, exact) > 5 * passes.deletion(lab)["noise"]).all()
+    rows = {row.quantity: row for row in lime_error.rows(numbers)}
+    own = numbers["errors"]["occurrences exact"]
+    assert f"median {own['median']:.3f}" in rows["LIME (deletes each occurrence) to exact value for deletion"].ours
+
+
+def test_mean_field_is_measured_beside_the_theorem(lab: Lab) -> None:
+    mean = lab.split(passes.lime(lab)["mask_mean"])
+    field, limit = explained(lab, "lime-mean-field"), explained(lab, "lime-limit")
+    error = lime_error.compute(lab)["errors"]["mask mean_field"]
+    assert error["mean"] == pytest.approx(distances(mean, field).mean())
+    numbers = theorem.compute(lab)
+    relative = distances(field, limit) / [np.linalg.norm(own) for own in limit]
+    assert numbers["relative_error"]["mean_field"]["median"] == pytest.approx(np.median(relative))
+    assert numbers["high"]["mean_field"] == pytest.approx(np.quantile(relative, 0.9))
+
+
 def test_theorem_s_error_is_relative_to_the_exact_value(lab: Lab) -> None:
     numbers = theorem.compute(lab)
+    exact = explained(lab, "lime-limit", **DELETING)
+    deleting = distances(explained(lab, "lime-theorem", features="occurrences"), exact)
+    relative = deleting / [np.linalg.norm(own) for own in exact]
+    assert numbers["relative_error_deleting"]["theorem"]["mean"] == pytest.approx(relative.mean())
+    assert numbers["share_small_deleting"]["theorem"] == np.mean(relative < theorem.SMALL)
     pairs = zip(explained(lab, "lime-theorem"), explained(lab, "lime-limit"), strict=True)
     by_hand = [np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs]
     assert numbers["relative_error"]["theorem"]["mean"] == pytest.approx(np.mean(by_hand))
@@ -198,6 +245,30 @@ def test_figure_4_has_all_words_in_its_list(lab: Lab) -> None:
     shown = lab.shown
     expected = limelight.explain(lab.model, shown.text, "lime", target="positive", removal="delete", seed=1).weights
     np.testing.assert_allclose(numbers["columns"]["delete run 2"], expected)
+    own = numbers["occurrences"]
+    assert own["words"] == shown.words
+    exact = limelight.explain(lab.model, shown.text, "lime-limit", target="positive", **DELETING).weights  # type: ignore[arg-type]
+    np.testing.assert_allclose(own["columns"]["exact"], exact, atol=1e-8)
+    mean = np.mean([own["columns"][f"run {i + 1}"] for i in range(5)], axis=0)
+    assert own["distance"] == pytest.approx(np.linalg.norm(mean - exact))
+    assert own["distance"] < 3 * own["noise"]
+    lines = (lab.folder.path / "fig4.occurrences.csv").read_text().splitlines()
+    assert len(lines) == 1 + numbers["T"]
+
+
+def test_occurrences_of_a_word_that_stands_several_times_are_counted() -> None:
+    assert fig4.occurrence_names(["a", "film", "a", "b"]) == ["a (1)", "film", "a (2)", "b"]
+
+
+def test_formulas_on_a_gpu_run_take_a_copy_of_the_model(tmp_path: Path) -> None:
+    """The model of the run stays where it is."""
+    here = laboratory(tmp_path)
+    assert here.on_a_cpu is here
+    elsewhere = laboratory(tmp_path, device="cuda")
+    copied = elsewhere.on_a_cpu
+    assert copied.model is not elsewhere.model
+    assert {p.device.type for p in copied.model.parameters()} == {"cpu"}
+    assert copied is elsewhere.on_a_cpu
 
 
 def test_figure_4_by_the_official_package(tmp_path: Path) -> None:

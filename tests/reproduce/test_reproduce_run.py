@@ -314,6 +314,16 @@ def test_another_engine_for_figure_4_is_not_passed_over(tmp_path: Path, data: Pa
         run(options(tmp_path / "out", data, model, "fig4", official=True), Lines())
 
 
+def test_a_legend_outside_leaves_the_axes_alone(tmp_path: Path) -> None:
+    figure = drawing.new_figure(8, 3)
+    axis = figure.subplots()
+    axis.plot([0, 1], label="a legend that is not short")
+    legend = figure.legend(loc="outside right upper")
+    drawing.save_figure(RunFolder(tmp_path), "drawn", figure, "a source")
+    assert not legend.get_window_extent().overlaps(axis.get_window_extent())
+    assert (tmp_path / "drawn.png").exists()
+
+
 # ── the two ways to call it ───────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from limelight.document import Document
 from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.features import FeatureKind, features_of
+from limelight.features import features_of
 from limelight.stored import METHODS_OF_0_1
 
 
@@ -19,7 +19,7 @@ def comparison_of(
     *,
     methods: Sequence[str] = ("lime",),
     stderr: Sequence[float] | None = None,
-    kind: FeatureKind = "words",
+    kind: str = "words",
     labels: tuple[str, ...] = ("negative", "positive"),
     logits: tuple[float, ...] | None = None,
     target: str | None = None,

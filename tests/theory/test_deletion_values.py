@@ -18,7 +18,7 @@ from limelight.theory.deletion_values import (
     DeletionGame,
     deletion_moments,
 )
-from limelight.theory.deletion_values_torch import deletion_moments_of_many
+from limelight.theory.deletion_values_torch import deletion_moments_of_many, with_ranges
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.moments import MOST_REPEATED
 
@@ -178,6 +178,22 @@ def test_many_documents_at_once_are_the_documents_one_by_one() -> None:
             allowed = (alone.error + moments.error) * moments.largest_output[0]
             assert np.abs(moments.F - alone.F).max() <= allowed
             assert np.abs(moments.G - alone.G).max() <= allowed * own.sum(axis=1).max()
+
+
+def test_denominators_of_many_documents_run_from_the_smallest_to_the_largest_of_all_coalitions() -> None:
+    documents = [random_document(i, words, 3, 2.0) for i, words in enumerate([4, 1, 7])]
+    games = [DeletionGame.of(folded, 1) for folded in documents]
+    for game, found in zip(games, with_ranges(games, "cpu"), strict=True):
+        T = game.n_features
+        denominators = []
+        for z in itertools.product([False, True], repeat=T):
+            left = [i for i in range(T) if z[i]]
+            denominators.append(
+                game.tail[:, len(left)] + sum(game.g_word[:, i] * game.g_place[:, p] for p, i in enumerate(left))
+            )
+        for ends in (found.denominator_range(), game.denominator_range()):
+            np.testing.assert_allclose(ends[0], np.min(denominators, axis=0), rtol=1e-12)
+            np.testing.assert_allclose(ends[1], np.max(denominators, axis=0), rtol=1e-12)
 
 
 def test_the_game_is_that_of_the_view() -> None:

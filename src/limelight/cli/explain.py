@@ -11,8 +11,10 @@ import typer
 from limelight.cli.application import USER_ERROR, complain, note
 from limelight.cli.reading import read_text
 from limelight.cli.settings import joined, read_settings
+from limelight.errors import InputError, shown
 
 if TYPE_CHECKING:
+    from limelight.document import Text
     from limelight.explanation import Comparison
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -58,14 +60,31 @@ def explain(
     ] = None,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long for the model.")] = False,
     window: Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.")] = False,
-    target: Annotated[str | None, typer.Option(help="The label to explain. Default: the predicted one.")] = None,
+    second: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.")
+    ] = None,
+    parts: Annotated[
+        Literal["both", "first", "second"], typer.Option(help="Of a pair: which texts get weights.")
+    ] = "both",
+    kind: Annotated[
+        Literal["classes", "multi-label", "regression"] | None,
+        typer.Option(help="For Hugging Face models whose configuration does not say it.", show_default=False),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted."),
+    ] = None,
     features: Annotated[
-        Literal["words", "occurrences"], typer.Option(help="Weigh distinct words, or each occurrence by itself.")
+        str,
+        typer.Option(metavar="KIND[,KIND]", help="words, occurrences, sentences, phrases; two of them are two levels."),
     ] = "words",
     removal: Annotated[
         Literal["mask", "delete", "attention"], typer.Option(help="How a word is taken out of the text.")
     ] = "mask",
-    output: Annotated[Literal["logit", "probability"], typer.Option(help="The number to explain.")] = "logit",
+    output: Annotated[
+        Literal["logit", "log-odds", "probability", "value"] | None,
+        typer.Option(help="The number to explain. Default: logit; of a regression its value.", show_default=False),
+    ] = None,
     samples: Annotated[int | None, typer.Option(help="Samples for the methods that draw them.")] = None,
     precision: Annotated[
         float | None, typer.Option(help="Relative tolerance of exact values. Default: 1e-11.", show_default=False)
@@ -100,19 +119,45 @@ def explain(
     content = read_text(text, file)
     from limelight.show.deliver import deliver, explained_lines
 
-    loading = {"device": device, "dtype": dtype, "truncate": truncate or None, "window": window or None}
-    common = {"target": target, "features": features, "removal": removal, "output": output, "seed": seed}
-    explained = _explainer(model, loading, method, {**common, **options})
+    if second is not None and lines:
+        raise InputError("--second is for one pair of texts, and --lines for many texts: give one of them")
+    loading = {
+        "device": device,
+        "dtype": dtype,
+        "truncate": truncate or None,
+        "window": window or None,
+        "kind": kind,
+        "pairs": second is not None or None,
+    }
+    common = {"features": _levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
+    explained = _explainer(model, loading, method, target, {**common, **options})
     failures: list[int] = []
-    results = explained_lines(content, explained, complain, failures) if lines else iter([explained(content)])
+    asked = content if second is None else (content, second)
+    results = explained_lines(content, explained, complain, failures) if lines else iter([explained(asked)])
     deliver(results, format or _format_of(out), out, numbers=numbers, no_color=no_color)
     if failures:
         raise typer.Exit(USER_ERROR)
 
 
+def _levels(typed: str) -> str | tuple[str, ...]:
+    """A kind of features, or two of them with a comma between."""
+    names = tuple(name.strip() for name in typed.split(","))
+    if len(names) > 2:
+        raise InputError(f"--features takes one kind or two levels: got {shown(typed)}")
+    return names[0] if len(names) == 1 else names
+
+
+def _target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, str] | None:
+    """A label, or two with a colon between; a label may have a colon of its own."""
+    if typed is None or typed in labels or ":" not in typed:
+        return typed
+    cuts = [(typed[:i], typed[i + 1 :]) for i, letter in enumerate(typed) if letter == ":"]
+    return next((pair for pair in cuts if pair[0] in labels and pair[1] in labels), cuts[0])
+
+
 def _explainer(
-    model: str | None, loading: dict[str, Any], asked: str | None, arguments: dict[str, Any]
-) -> Callable[[str], Comparison]:
+    model: str | None, loading: dict[str, Any], asked: str | None, target: str | None, arguments: dict[str, Any]
+) -> Callable[[Text], Comparison]:
     """What explains one text after the other with the same model and arguments."""
     from rich.console import Console
 
@@ -122,9 +167,10 @@ def _explainer(
     classifier = load(model, **{name: value for name, value in loading.items() if value is not None})
     progress, chosen = progress_for(Console(stderr=True)), _methods(asked)
     noted: set[str] = set()
+    named = _target(target, classifier.labels)
 
-    def explained(text: str) -> Comparison:
-        comparison = compare(classifier, text, chosen, progress=progress, **arguments)
+    def explained(text: Text) -> Comparison:
+        comparison = compare(classifier, text, chosen, target=named, progress=progress, **arguments)
         if chosen == "all":
             _note_left_out(comparison, noted)
         return comparison
@@ -144,7 +190,8 @@ def _note_left_out(comparison: Comparison, noted: set[str]) -> None:
     """Which methods do not apply, once for each."""
     from limelight import methods
 
-    left_out = [method.id for method in methods() if method.id not in comparison and method.id not in noted]
+    shown_ids = {explanation.method for explanation in comparison}
+    left_out = [method.id for method in methods() if method.id not in shown_ids and method.id not in noted]
     if left_out:
         noted.update(left_out)
         note(f"left out, because they do not apply to this model with these options: {', '.join(left_out)}")

@@ -56,6 +56,7 @@ def _way(way: Way, named: bool) -> Iterator[RenderableType]:
     """What a way needs, whether it draws samples, what it is for; then its options as they are typed."""
     name = f"{way.name.replace('_', ' ')}: " if named else ""
     only = "".join(f" --{argument} {value}" for argument, value in way.only.items())
+    only += " and outputs linear in the logits" if way.linear else ""
     facts = [f"needs {way.need}", "sampled" if way.sampled else "not sampled", *([f"only for{only}"] if only else [])]
     yield Text(f"{name}{', '.join(facts)}", style="dim")
     if way.options:

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from limelight.arrays import Floats
-from limelight.explainers.method import Bounded, Question, Weights, for_target
+from limelight.explainers.method import Bounded, Question, Weights, narrowed
 from limelight.features import Features
 from limelight.theory.moments import MOST_REPEATED, Moments
+from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import ExactValues, moments_of_many
 from limelight.threads import one_thread
 from limelight.view import FoldedView, RatioView
+
+if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
+    from limelight.theory.folding import FoldedDocument
+
+
+def ratio_game(question: Question[RatioView]) -> RatioGame:
+    """The game of masking features, with the quantity of the question as its one class."""
+    question = narrowed(question)
+    return question.view.ratio_game(question.features).along(question.direction)
+
+
+def folded_document(question: Question[FoldedView]) -> FoldedDocument:
+    """Scores and values of the document, with the quantity of the question as its one class."""
+    question = narrowed(question)
+    return question.view.folded().along(question.direction)
 
 
 def exact_weights(values: ExactValues) -> Weights:
@@ -38,10 +55,9 @@ def moments_of_deletion(question: Question[FoldedView], size_weights: Floats, pr
     """Means by size of the target when features are deleted."""
     from limelight.theory.deletion_values import deletion_moments  # it brings torch along
 
-    question = for_target(question)
-    owned = question.features.owned
+    folded = folded_document(question)
     with one_thread():
-        return deletion_moments(question.view.folded(), question.target, owned, size_weights, precision)
+        return deletion_moments(folded, 0, question.features.owned, size_weights, precision)
 
 
 def exact_deletion_of_many(
@@ -51,7 +67,6 @@ def exact_deletion_of_many(
     precision: float,
 ) -> list[Weights]:
     """Many documents: together on a GPU where each word is a feature of its own, else one after the other."""
-    questions = [for_target(question) for question in questions]
     device = questions[0].view.device
     weights = [size_weights(len(question.features)) for question in questions]
     single = all(len(words) == 1 for q in questions for words in q.features.owned)
@@ -66,7 +81,7 @@ def exact_deletion_of_many(
         from limelight.theory.deletion_values import DeletionGame
         from limelight.theory.deletion_values_torch import deletion_moments_of_many  # torch takes seconds to import
 
-        games = [DeletionGame.of(question.view.folded(), question.target) for question in questions]
+        games = [DeletionGame.of(folded_document(question), 0) for question in questions]
         moments = deletion_moments_of_many(games, weights, precision, device=device)
         questions[0].progress.advance(len(questions))
     return [exact_weights(values_from(own)) for own in moments]
@@ -82,11 +97,9 @@ def exact_weights_of_many(
 
     `size_weights` of a number of features; `values_from` the moments with these weights.
     """
-    questions = [for_target(question) for question in questions]
-    games = [question.view.ratio_game(question.features) for question in questions]
+    games = [ratio_game(question) for question in questions]
     weights = [size_weights(game.n_features) for game in games]
-    targets = [question.target for question in questions]
     questions[0].progress.begin("exact values", len(questions))
-    moments = moments_of_many(games, targets, weights, precision, questions[0].view.device)
+    moments = moments_of_many(games, [0] * len(games), weights, precision, questions[0].view.device)
     questions[0].progress.advance(len(questions))
     return [exact_weights(values_from(own)) for own in moments]

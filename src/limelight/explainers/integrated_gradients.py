@@ -67,13 +67,13 @@ def along_folded_embeddings(
 def _integrated(question: Question[object], path: Path, tolerance: float, max_steps: int, steps: int | None) -> Weights:
     """Gauss-Legendre quadrature: with `steps` nodes, or with twice as many until completeness holds to `tolerance`."""
     _check_options(tolerance, max_steps, steps)
-    end_points = path(np.array([0.0, 1.0]), question.direction_at)
-    ends, forwards = question.output_of(end_points.logits), end_points.forwards
+    end_points = path(np.array([0.0, 1.0]), question.quantity.direction_at)
+    ends, forwards = question.quantity.of(end_points.logits), end_points.forwards
     difference = float(ends[1] - ends[0])
     nodes = _FIRST_STEPS if steps is None else steps
     while True:
         points, weights = np.polynomial.legendre.leggauss(nodes)
-        line = path((points + 1) / 2, question.direction_at)
+        line = path((points + 1) / 2, question.quantity.direction_at)
         forwards += line.forwards
         parts = (weights / 2) @ line.slopes
         missing = abs(float(parts.sum()) - difference)

@@ -21,9 +21,19 @@ from limelight.explainers.exact import (
     exact_weights,
     exact_weights_of_many,
     moments_of_deletion,
+    ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import OutputGame, Question, Sampled, Weights, for_target, method
+from limelight.explainers.method import (
+    OutputGame,
+    Question,
+    Sampled,
+    Weights,
+    asked_together,
+    by_game,
+    method,
+    narrowed,
+)
 from limelight.explainers.sampling import blocks_of, sample_coalitions
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
@@ -60,17 +70,17 @@ lime_limit = method(
 
 
 def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
-    if not _lives_on_gpu(questions[0]):
-        return [sampled(question, **options) for question in questions]
+    check_options(options["n_samples"], options["kernel_width"], options["ridge"])
+    if not all(map(_lives_on_gpu, questions)):
+        return [weights for group in by_game(questions) for weights in _together(group, **options)]
     from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
 
-    check_options(options["n_samples"], options["kernel_width"], options["ridge"])
     settings, seeds = LimeSettings(**options), [question.seed for question in questions]
     folded = cast(Sequence[Question[FoldedView]], questions)
     n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
     questions[0].progress.begin("asking the model", len(questions) * n)
     return [
-        _weights(fit, float(model_prediction[0]), n, settings.ridge, asked)
+        _weights(fit, 0, float(model_prediction[0]), n, settings.ridge, asked)
         for fit, model_prediction in lime_on_device(folded, seeds, (questions[0].removal,), settings)
     ]
 
@@ -78,7 +88,8 @@ def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list
 def _lives_on_gpu(question: Question[Perturbable]) -> bool:
     """A single attention layer on a GPU is drawn, answered and fitted there."""
     view = question.view
-    return isinstance(view, FoldedView) and not view.device.startswith("cpu") and question.output == "logit"
+    on_gpu = isinstance(view, FoldedView) and not view.device.startswith("cpu")
+    return on_gpu and question.quantity.is_linear and question.features.groups is None
 
 
 @lime.way(Perturbable, uses=("removal", "output", "seed"), many=_of_many)
@@ -90,38 +101,59 @@ def sampled(
     ridge: float = 1.0,
     original_first: bool = True,
 ) -> Weights:
-    if _lives_on_gpu(question):
-        options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
-        return _of_many([question], n_samples=n_samples, **options)[0]
-    check_options(n_samples, kernel_width, ridge)
-    question = for_target(question)
-    d = len(question.features)
+    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
+    return _of_many([question], n_samples=n_samples, **options)[0]
+
+
+def _together(
+    questions: Sequence[Question[Perturbable]],
+    *,
+    n_samples: int,
+    kernel_width: float,
+    ridge: float,
+    original_first: bool,
+) -> list[Weights]:
+    """Questions that differ in their quantity: the same samples, and so the same matrix, for all of them."""
+    first = questions[0]
+    d = len(first.features)
     check_samples(d, n_samples)
-    kept = sample_coalitions(d, n_samples, np.random.default_rng(question.seed), original_first)
+    kept = sample_coalitions(d, n_samples, np.random.default_rng(first.seed), original_first)
     weights = _checked_kernel_weights(kept, kernel_width)  # before the model is asked
-    game = question.game(n_samples)
-    outputs = np.concatenate([game(kept[rows]) for rows in blocks_of(n_samples, _rows_at_once(question))])
+    game = asked_together(questions, n_samples)
+    outputs = np.concatenate([game(kept[rows]) for rows in blocks_of(n_samples, _rows_at_once(first))])
     with one_thread():
-        fit = fit_surrogate(kept, outputs[:, None], weights, ridge)
-    model_prediction = float(outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0])
-    return _weights(fit, model_prediction, n_samples, ridge, game.asked)
+        fit = fit_surrogate(kept, outputs, weights, ridge, first.features.membership)
+    of_document = outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]
+    return [
+        _weights(fit, i, float(of_document[i]), n_samples, ridge, game.asked, game.notices)
+        for i in range(len(questions))
+    ]
 
 
-def _weights(fit: Surrogate, model_prediction: float, n_samples: int, ridge: float, evaluations: int) -> Weights:
-    """From a fit of one output, of one run: arrays (d, 1) and (1,)."""
-    coefficients, stderr = fit.coefficients[:, 0].copy(), fit.stderr[:, 0].copy()
+def _weights(
+    fit: Surrogate,
+    i: int,
+    model_prediction: float,
+    n_samples: int,
+    ridge: float,
+    evaluations: int,
+    notices: tuple[str, ...] = (),
+) -> Weights:
+    """Of the output number i of a fit of one run: arrays (d, m) and (m,)."""
+    coefficients, stderr = fit.coefficients[:, i].copy(), fit.stderr[:, i].copy()
     return Weights(
         coefficients,
         Sampled(stderr),
         diagnostics={
-            "intercept": float(fit.intercept[0]),
-            "r2": float(fit.r2[0]),
-            "surrogate_prediction": float(fit.prediction[0]),
+            "intercept": float(fit.intercept[i]),
+            "r2": float(fit.r2[i]),
+            "surrogate_prediction": float(fit.prediction[i]),
             "model_prediction": model_prediction,
             "stable_top": _stable_top(coefficients, stderr, n_samples),
         },
         evaluations=evaluations,
-        notices=_notices(len(coefficients), n_samples, ridge),
+        notices=(*notices, *_notices(len(coefficients), n_samples, ridge)),
+        group_stderr=None if fit.group_stderr is None else fit.group_stderr[:, i].copy(),
     )
 
 
@@ -141,15 +173,15 @@ def sampled_coefficients(
 
     Removals share the coalitions, and so the regression's matrix.
     """
-    question = for_target(question)
+    question = narrowed(question)
     d = len(question.features)
     check_samples(d, settings.n_samples)
-    games = [OutputGame(question.view.game(question.features, removal), question) for removal in removals]
+    games = [OutputGame(question.view.game(question.features, removal), [question.quantity]) for removal in removals]
     rng, coefficients = np.random.default_rng(seed), np.empty((len(removals), runs, d))
     for run in range(runs):
         kept = sample_coalitions(d, settings.n_samples, rng, settings.original_first)
         weights = _checked_kernel_weights(kept, settings.kernel_width)
-        outputs = np.stack([game(kept) for game in games], axis=1)
+        outputs = np.concatenate([game(kept) for game in games], axis=1)
         with one_thread():
             equations = normal_equations(kept, outputs, weights, settings.ridge)
             coefficients[:, run] = solution(equations, settings.ridge).T
@@ -230,7 +262,7 @@ def _limits(
     )
 
 
-@lime_limit.way(RatioView, default=True, many=_limits_of_many, removal="mask", output="logit")
+@lime_limit.way(RatioView, default=True, many=_limits_of_many, removal="mask", linear=True)
 def exact(
     question: Question[RatioView],
     *,
@@ -239,9 +271,7 @@ def exact(
     ridge: float = 1.0,
     precision: float = DEFAULT_TOLERANCE,
 ) -> Weights:
-    question = for_target(question)
-    game = question.view.ratio_game(question.features)
-    return exact_weights(theory.lime_limit(game, question.target, n_samples, kernel_width, ridge, precision))
+    return exact_weights(theory.lime_limit(ratio_game(question), 0, n_samples, kernel_width, ridge, precision))
 
 
 @lime_limit.way(
@@ -250,7 +280,7 @@ def exact(
     many=_deleting_of_many,
     declines=too_many_repeated,
     removal="delete",
-    output="logit",
+    linear=True,
 )
 def exact_deleting(
     question: Question[FoldedView],

@@ -15,7 +15,8 @@ import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import NumericalError
-from limelight.explainers.method import Question, for_target
+from limelight.explainers.exact import folded_document
+from limelight.explainers.method import Question
 from limelight.explainers.sampling import sample_coalitions_on
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
@@ -158,8 +159,7 @@ def _outputs(question: Question[FoldedView], kept: Tensor, removal: Removal) -> 
 
     from limelight.theory.deletion import DeletionTables
 
-    question = for_target(question)
-    folded = question.view.folded().of_class(question.target)
+    folded = folded_document(question)
     if removal == "mask":
         game = folded.masking(question.features.owned)
         tables = game.tables().map(lambda table: torch.from_numpy(table).to(kept.device, torch.float32))

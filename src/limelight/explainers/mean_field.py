@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.explainers.method import Approximate, Question, Weights, for_target, method
+from limelight.explainers.exact import ratio_game
+from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.view import RatioView
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ lime_mean = method(
 _NOTE = Approximate("neglects how words vary together, but for the dominant words of each head")
 
 
-@lime_mean.way(RatioView, removal="mask", output="logit")
+@lime_mean.way(RatioView, removal="mask", linear=True)
 def mean_field(
     question: Question[RatioView],
     *,
@@ -36,9 +37,7 @@ def mean_field(
 ) -> Weights:
     from limelight.theory.mean_field import lime_mean_field  # a list of methods does without
 
-    question = for_target(question)
-    game = question.view.ratio_game(question.features)
-    result = lime_mean_field(game, question.target, n_samples, kernel_width, ridge, dominant)
+    result = lime_mean_field(ratio_game(question), 0, n_samples, kernel_width, ridge, dominant)
     return Weights(result.values, _NOTE, diagnostics=_diagnostics(result))
 
 

@@ -36,10 +36,10 @@ from limelight.arrays import Coalitions, Floats, Integers
 from limelight.document import Document
 from limelight.errors import CapabilityError, ParameterError, UnknownNameError, known_name, shown
 from limelight.features import Features
+from limelight.outputs import Output, Quantity
 from limelight.progress import SILENT, Progress
-from limelight.view import CAPABILITIES, Game, Perturbable, Removal, SeenByClass, View, probabilities
+from limelight.view import CAPABILITIES, Game, NotingGame, Perturbable, Removal, SeenAlong, View
 
-Output = Literal["logit", "probability"]
 _LARGEST = 2**63 - 1
 """The largest whole number that arrays can count."""
 V = TypeVar("V", covariant=True)
@@ -47,20 +47,31 @@ Need = TypeVar("Need")
 Options = ParamSpec("Options")
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How words are taken out, which output is explained, and whether that is linear in the logits."""
+
+    removal: Removal = "mask"
+    output: Output = "logit"
+    linear: bool = True
+
+
+_LINEAR = "an output that is linear in the logits (the logit; log-odds of two labels, or of one that excludes no other)"
+
+
 # ── the question ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
 class Question(Generic[V]):
-    """The weight of each feature of a document for one label of a model, which is seen through `view`."""
+    """The weight of each feature of a document for one quantity of a model, which is seen through `view`."""
 
     view: V
     document: Document
     features: Features
-    target: int
+    quantity: Quantity
     logits: Floats
     removal: Removal = "mask"
-    output: Output = "logit"
     seed: int = 0
     progress: Progress = SILENT
 
@@ -68,55 +79,78 @@ class Question(Generic[V]):
         """Sum what belongs to each position into its word, and words into their features."""
         return self.features.total(per_position, words)
 
-    def game(self: Question[Perturbable], coalitions: int) -> OutputGame:
-        """The chosen output under a matrix of kept features; about so many coalitions will be asked for."""
-        self.progress.begin("asking the model", coalitions)
-        return OutputGame(self.view.game(self.features, self.removal, self.progress), self)
+    @property
+    def output(self) -> Output:
+        return self.quantity.output
 
-    def output_of(self, logits: Floats) -> Floats:
-        """The chosen output for the target: logits (n, C) to (n,)."""
-        return (logits if self.output == "logit" else probabilities(logits))[:, self.target]
+    @property
+    def terms(self) -> Terms:
+        """What a way must be for."""
+        return Terms(self.removal, self.output, self.quantity.is_linear)
 
     @property
     def direction(self) -> Floats:
-        """The derivative of the chosen output with respect to each logit, at the text."""
-        return self.direction_at(self.logits[None])[0]
-
-    def direction_at(self, logits: Floats) -> Floats:
-        """The same at other logits: (n, C) to (n, C)."""
-        chosen = np.zeros_like(logits)
-        chosen[:, self.target] = 1.0
-        if self.output == "logit":
-            return chosen
-        p = probabilities(logits)
-        return p[:, [self.target]] * (chosen - p)
+        """The derivative of the quantity with respect to each logit, at the text."""
+        return self.quantity.direction_at(self.logits[None])[0]
 
 
-def for_target(question: Question[V]) -> Question[V]:
-    """The same question about a view that holds no class but the target, where a model has many of them.
+def narrowed(question: Question[V]) -> Question[V]:
+    """The same question about a view with one logit, where a model has many classes and the quantity is linear in them.
 
-    A logit is a function of its own class; a probability is one of all classes, and stays as it is.
+    A probability is a function of all classes, and stays as it is.
     """
-    if question.output != "logit" or not isinstance(question.view, SeenByClass):
+    if not question.quantity.is_linear or not isinstance(question.view, SeenAlong):
         return question
-    view, target = question.view.seen_by(question.target)
+    view = question.view.seen_along(question.direction)
     if view is question.view:
         return question
-    return replace(question, view=view, target=target, logits=question.logits[[question.target]])
+    return replace(
+        question, view=view, quantity=Quantity(1, 0), logits=np.array([question.direction @ question.logits])
+    )
 
 
 class OutputGame:
-    """A game reduced to the output that a question is about: coalitions (n, d) to (n,)."""
+    """A game reduced to the quantities of questions about one view: coalitions (n, d) to (n, questions)."""
 
-    def __init__(self, game: Game, question: Question[object]) -> None:
-        self._game, self._question = game, question
+    def __init__(self, game: Game, quantities: Sequence[Quantity]) -> None:
+        self._game, self._quantities = game, quantities
 
     @property
     def asked(self) -> int:
         return self._game.asked
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know of the answers: probabilities themselves are as the model gave them."""
+        if not isinstance(self._game, NotingGame) or self._quantities[0].output == "probability":
+            return ()
+        return self._game.notices
+
     def __call__(self, kept: Coalitions) -> Floats:
-        return self._question.output_of(self._game(kept))
+        logits = self._game(kept)
+        return np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
+
+
+def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int) -> OutputGame:
+    """The game that answers questions which differ in their quantity alone; so many coalitions will be asked for."""
+    if len(questions) == 1:
+        questions = [narrowed(questions[0])]
+    first = questions[0]
+    first.progress.begin("asking the model", coalitions)
+    game = first.view.game(first.features, first.removal, first.progress)
+    return OutputGame(game, [question.quantity for question in questions])
+
+
+def by_game(questions: Sequence[Question[V]]) -> list[list[Question[V]]]:
+    """Questions in their order, those together that one run of the model can answer."""
+    groups: list[list[Question[V]]] = []
+    for question in questions:
+        last = groups[-1][0] if groups else None
+        if last is not None and last.view is question.view and last.features is question.features:
+            groups[-1].append(question)
+        else:
+            groups.append([question])
+    return groups
 
 
 # ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,6 +197,8 @@ class Weights:
     evaluations: int = 0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    group_stderr: Floats | None = None
+    """Standard errors of the sums over the groups of features of two levels, where weights are sampled."""
 
 
 Computes = Callable[Concatenate[Question[Need], Options], Weights]
@@ -221,7 +257,8 @@ def _option(parameter: inspect.Parameter, hint: Any) -> Option:
 class Way:
     """One way to compute a method: what it needs of a view, and the values of common arguments that it is for.
 
-    `uses`: which of the common arguments matter to it. `default`: whether it is shown where no method is named.
+    `linear`: it is for quantities that are linear in the logits. `uses`: which of the common arguments matter to it.
+    `default`: whether it is shown where no method is named.
     `many` computes several questions in one go, where that is faster. `declines` says why it is not for some features
     of a text, or None where it is for them.
     """
@@ -229,6 +266,7 @@ class Way:
     name: str
     needs: type
     only: Mapping[str, str]
+    linear: bool
     uses: tuple[str, ...]
     default: bool
     options: Mapping[str, Option]
@@ -250,9 +288,21 @@ class Way:
     def sampled(self) -> bool:
         return "seed" in self.uses
 
-    def applies(self, view: View, arguments: Mapping[str, str], features: Features | None = None) -> bool:
-        """Whether it is for this view, these arguments and, where they are known, these features."""
-        if not isinstance(view, self.needs) or any(arguments[name] != value for name, value in self.only.items()):
+    @property
+    def conditions(self) -> list[str]:
+        """The terms that it is for, in words."""
+        return [*(f"{name}={value!r}" for name, value in self.only.items()), *([_LINEAR] if self.linear else [])]
+
+    def unmet(self, terms: Terms) -> list[str]:
+        """Which terms it is not for."""
+        names = [name for name, value in self.only.items() if getattr(terms, name) != value]
+        return [f"{name}={getattr(terms, name)!r}" for name in [*names, *(["output"] * (self.linear > terms.linear))]]
+
+    def applies(self, view: View, terms: Terms, features: Features | None = None) -> bool:
+        """Whether it is for this view, these terms and, where they are known, these features."""
+        if not isinstance(view, self.needs) or (self.linear and not terms.linear):
+            return False
+        if any(getattr(terms, name) != value for name, value in self.only.items()):
             return False
         return self.declines is None or features is None or self.declines(features) is None
 
@@ -273,6 +323,7 @@ class Method:
         needs: type[Need],
         *,
         uses: tuple[str, ...] = (),
+        linear: bool = False,
         default: bool | None = None,
         many: Callable[..., list[Weights]] | None = None,
         declines: Callable[[Features], str | None] | None = None,
@@ -294,7 +345,8 @@ class Method:
                     name=getattr(run, "__name__", ""),
                     needs=needs,
                     only=MappingProxyType(only),
-                    uses=(*only, *(name for name in uses if name not in only)),
+                    linear=linear,
+                    uses=tuple(dict.fromkeys([*only, *(["output"] if linear else []), *uses])),
                     default=self.default if default is None else default,
                     options=MappingProxyType(options),
                     run=run,
@@ -307,14 +359,14 @@ class Method:
         return register
 
     def way_for(
-        self, view: View, arguments: Mapping[str, str], features: Features | None = None, options: Sequence[str] = ()
+        self, view: View, terms: Terms, features: Features | None = None, options: Sequence[str] = ()
     ) -> Way | None:
-        """The first way that applies to this view with these arguments; None where there is none.
+        """The first way that applies to this view on these terms; None where there is none.
 
         A way that is for some texts only stands back where options are given that another one has: which options can be
         given must not depend on the text.
         """
-        ways = [way for way in self.ways if way.applies(view, arguments, features)]
+        ways = [way for way in self.ways if way.applies(view, terms, features)]
         for way in ways:
             others = {name for other in ways if other.declines is None for name in other.options}
             if way.declines is None or not any(name in others and name not in way.options for name in options):
@@ -322,24 +374,22 @@ class Method:
         return None
 
     def required_way(
-        self, view: View, arguments: Mapping[str, str], features: Features | None = None, options: Sequence[str] = ()
+        self, view: View, terms: Terms, features: Features | None = None, options: Sequence[str] = ()
     ) -> Way:
         """The same; where there is none the error says why, and names the methods that there are."""
-        way = self.way_for(view, arguments, features, options)
+        way = self.way_for(view, terms, features, options)
         if way is not None:
             return way
         able = [way for way in self.ways if isinstance(view, way.needs)]
         for way in able:
-            if way.declines is not None and features is not None and way.applies(view, arguments):
+            if way.declines is not None and features is not None and way.applies(view, terms):
                 raise CapabilityError(f"method {self.id!r} {way.declines(features)}")
         if not able:
             needs = " or ".join(dict.fromkeys(way.need for way in self.ways))
             problem = f"needs {needs} of a model, which this model does not offer"
         else:
-            only = " and ".join(f"{name}={value!r}" for name, value in able[0].only.items())
-            given = ", ".join(f"{name}={arguments[name]!r}" for name, v in able[0].only.items() if arguments[name] != v)
-            problem = f"exists for {only}: got {given}"
-        usable = ", ".join(other.id for other in methods() if other.way_for(view, arguments) is not None)
+            problem = f"exists for {' and '.join(able[0].conditions)}: got {', '.join(able[0].unmet(terms))}"
+        usable = ", ".join(other.id for other in methods() if other.way_for(view, terms) is not None)
         raise CapabilityError(f"method {self.id!r} {problem}; here you can use {usable or 'no method'}")
 
 

@@ -9,23 +9,27 @@ do too, exactly and whatever was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, whole_number
+from limelight.arrays import Coalitions, Floats, Integers, whole_number
 from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.exact import (
     exact_deletion_of_many,
     exact_weights,
     exact_weights_of_many,
     moments_of_deletion,
+    ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import Question, Sampled, Weights, for_target, method
+from limelight.explainers.method import Question, Sampled, Weights, asked_together, by_game, method
 from limelight.explainers.sampling import arrivals
+from limelight.features import Features
 from limelight.memory import check_memory
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
+from limelight.theory.owen import owen
 from limelight.view import FoldedView, Perturbable, RatioView
 
 _ROWS_AT_ONCE = 8192
@@ -49,19 +53,22 @@ banzhaf = method(
 
 
 def _shapley_of_many(questions: Sequence[Question[RatioView]], *, precision: float) -> list[Weights]:
+    if any(question.features.groups is not None for question in questions):
+        return [exact(question, precision=precision) for question in questions]
     return exact_weights_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
 
 
-@shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", output="logit")
+@shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", linear=True)
 def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
-    question = for_target(question)
-    return exact_weights(theory.shapley(question.view.ratio_game(question.features), question.target, precision))
+    groups = question.features.groups
+    if groups is None:
+        return exact_weights(theory.shapley(ratio_game(question), 0, precision))
+    return exact_weights(owen(ratio_game(question), groups.members, precision))
 
 
-@banzhaf.way(RatioView, removal="mask", output="logit")
+@banzhaf.way(RatioView, removal="mask", linear=True)
 def exact_banzhaf(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
-    question = for_target(question)
-    return exact_weights(theory.banzhaf(question.view.ratio_game(question.features), question.target, precision))
+    return exact_weights(theory.banzhaf(ratio_game(question), 0, precision))
 
 
 def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: float) -> list[Weights]:
@@ -74,48 +81,72 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: f
     many=_deleting_of_many,
     declines=too_many_repeated,
     removal="delete",
-    output="logit",
+    linear=True,
 )
 def exact_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     weights = theory.shapley_weights(len(question.features))
     return exact_weights(theory.shapley_from(moments_of_deletion(question, weights, precision)))
 
 
-@banzhaf.way(FoldedView, declines=too_many_repeated, removal="delete", output="logit")
+@banzhaf.way(FoldedView, declines=too_many_repeated, removal="delete", linear=True)
 def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     weights = theory.banzhaf_weights(len(question.features))
     return exact_weights(theory.banzhaf_from(moments_of_deletion(question, weights, precision)))
 
 
-@shapley.way(Perturbable, uses=("removal", "output", "seed"))
+def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
+    return [weights for group in by_game(questions) for weights in _together(group, **options)]
+
+
+@shapley.way(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
 def sampled(question: Question[Perturbable], *, n_samples: int = 5000, n_permutations: int | None = None) -> Weights:
     """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead."""
-    question = for_target(question)
-    d = len(question.features)
+    return _together([question], n_samples=n_samples, n_permutations=n_permutations)[0]
+
+
+def _together(
+    questions: Sequence[Question[Perturbable]], *, n_samples: int, n_permutations: int | None
+) -> list[Weights]:
+    """Questions that differ in their quantity: the same orders for all of them."""
+    features, seed = questions[0].features, questions[0].seed
+    d, groups = len(features), features.membership
     pairs = _pairs(d, n_samples, n_permutations)
     check_memory(4 * d * d, f"one order of {d} features, forwards and backwards,", "explain a shorter text")
-    game, rng = question.game(2 + pairs * 2 * (d - 1)), np.random.default_rng(question.seed)
+    game, rng = asked_together(questions, 2 + pairs * 2 * (d - 1)), np.random.default_rng(seed)
     nothing, everything = game(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
-    mean, squares, done = np.zeros(d), np.zeros(d), 0
-    for block in paired_values(game, d, pairs, rng, float(nothing), float(everything)):
-        for value in block:  # Welford's recursion: no sum of squares that cancels
+    summed = np.zeros((d, 0)) if groups is None else groups
+    mean, squares = (np.zeros((d + summed.shape[1], len(questions))) for _ in range(2))
+    done = 0
+    for block in paired_values(game, features, pairs, rng, nothing, everything):
+        for own in block:  # Welford's recursion: no sum of squares that cancels
+            value = np.concatenate([own, summed.T @ own])
             done += 1
             step = value - mean
             mean += step / done
             squares += step * (value - mean)
     if not np.isfinite(mean).all():
         raise NumericalError("the model gave outputs that are not finite: check its weights")
-    return Weights(
-        mean,
-        Sampled(np.zeros(d) if d <= 2 else stderr_of_pairs(squares, pairs)),  # a pair holds all orders of two words
-        diagnostics={
-            "estimator": "paired permutations",
-            "permutations": 2 * pairs,
-            "intercept": float(nothing),
-            "model_prediction": float(everything),
-        },
-        evaluations=game.asked,
-    )
+    return [
+        Weights(
+            mean[:d, i].copy(),
+            Sampled(_stderr(squares[:d, i], pairs, d)),
+            diagnostics={
+                "estimator": "paired permutations",
+                "permutations": 2 * pairs,
+                "intercept": float(nothing[i]),
+                "model_prediction": float(everything[i]),
+            },
+            evaluations=game.asked,
+            notices=game.notices,
+            group_stderr=None if groups is None else _stderr(squares[d:, i], pairs, d),
+        )
+        for i in range(len(questions))
+    ]
+
+
+def _stderr(squares: Floats, pairs: int, d: int) -> Floats:
+    """A pair holds all orders of two words."""
+    return np.zeros(len(squares)) if d <= 2 else stderr_of_pairs(squares, pairs)
 
 
 def stderr_of_pairs(squares: Floats, pairs: int) -> Floats:
@@ -147,28 +178,52 @@ def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:
     return pairs
 
 
+Orders = Callable[[np.random.Generator, int], Integers]
+"""Draws so many orders of the features: (n, d)."""
+
+
+def orders_of(features: Features) -> Orders:
+    """All orders alike; or, with groups, the groups in any order and the features of a group in any order within it.
+
+    The mean over such orders is the Owen value: the values of a group's features add up to the group's own.
+    """
+    d, groups = len(features), features.groups
+    if groups is None:
+        return lambda rng, n: rng.permuted(np.broadcast_to(np.arange(d), (n, d)), axis=1)
+    owners, count = groups.owners(d), len(groups.members)
+
+    def nested(rng: np.random.Generator, n: int) -> Integers:
+        places = rng.permuted(np.broadcast_to(np.arange(count), (n, count)), axis=1)
+        return np.argsort(places[:, owners] + rng.random((n, d)), axis=1)
+
+    return nested
+
+
 def paired_values(
     game: Callable[[Coalitions], Floats],
-    d: int,
+    features: Features,
     pairs: int,
     rng: np.random.Generator,
-    nothing: float,
-    everything: float,
+    nothing: Floats,
+    everything: Floats,
 ) -> Iterator[Floats]:
-    """What each feature adds, mean over an order and its reverse: (pairs of a block, d), block by block."""
-    per_pair = 2 * max(d - 1, 1)
-    at_once = max(1, _ROWS_AT_ONCE // per_pair)
+    """What each feature adds to m outputs, mean over an order and its reverse: (pairs of a block, d, m), by blocks.
+
+    `game` answers coalitions (n, d) with outputs (n, m); `nothing` and `everything` (m,) are known.
+    """
+    d, m, draw = len(features), len(nothing), orders_of(features)
+    at_once = max(1, _ROWS_AT_ONCE // (2 * max(d - 1, 1)))
     for start in range(0, pairs, at_once):
         count = min(at_once, pairs - start)
-        orders = rng.permuted(np.broadcast_to(np.arange(d), (count, d)), axis=1)
+        orders = draw(rng, count)
         both = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * count, d)
-        outputs = np.empty((2 * count, d + 1))
+        outputs = np.empty((2 * count, d + 1, m))
         outputs[:, 0], outputs[:, d] = nothing, everything
         if d > 1:
-            outputs[:, 1:d] = game(arrivals(both)).reshape(2 * count, d - 1)
-        added = np.empty((2 * count, d))
-        np.put_along_axis(added, both, np.diff(outputs, axis=1), axis=1)
-        yield added.reshape(count, 2, d).mean(axis=1)
+            outputs[:, 1:d] = game(arrivals(both)).reshape(2 * count, d - 1, m)
+        added = np.empty((2 * count, d, m))
+        np.put_along_axis(added, both[:, :, None], np.diff(outputs, axis=1), axis=1)
+        yield added.reshape(count, 2, d, m).mean(axis=1)
 
 
 def student_factor(freedom: int) -> float:

@@ -150,6 +150,7 @@ class Surrogate:
     stderr: Any  # (..., d, m)
     intercept: Any  # (..., m)
     r2: Any  # (..., m)
+    group_stderr: Any = None  # (..., groups, m): of the sums of coefficients over groups of features
 
     @property
     def prediction(self) -> Any:
@@ -157,8 +158,10 @@ class Surrogate:
         return self.intercept + self.coefficients.sum(-2)
 
 
-def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) -> Surrogate:
-    """The fit of outputs (n, m) on coalitions (n, d)."""
+def fit_surrogate(
+    kept: Coalitions, y: Floats, weights: Floats, ridge: float, groups: Floats | None = None
+) -> Surrogate:
+    """The fit of outputs (n, m) on coalitions (n, d). `groups` (d, g) of zeros and ones: sums that need errors too."""
     if not np.isfinite(y).all():
         raise NumericalError(
             f"the model gave {int((~np.isfinite(y)).sum())} outputs that are not finite: check its weights"
@@ -167,7 +170,7 @@ def fit_surrogate(kept: Coalitions, y: Floats, weights: Floats, ridge: float) ->
         equations = normal_equations(kept, y, weights, ridge)
         if not all(np.isfinite(array).all() for array in (equations.H, equations.moment, equations.mean_y)):
             raise _overflow(y, ridge)
-        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights)
+        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights, groups)
     if not all(np.isfinite(array).all() for array in (fit.coefficients, fit.stderr, fit.intercept, fit.r2)):
         raise _overflow(y, ridge)
     return fit
@@ -180,7 +183,7 @@ def _overflow(y: Floats, ridge: float) -> NumericalError:
     )
 
 
-def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights: Any) -> Surrogate:
+def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights: Any, groups: Any = None) -> Surrogate:
     """The solution and its heteroscedasticity-robust standard errors.
 
     The error of the coefficients is H⁻¹ Σ w x ε: its variance is estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where
@@ -197,6 +200,7 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
     H_inverse, mean = narrow(inverse), narrow(mean_z)
     at_mean = mean[..., None, :] @ H_inverse
     variance: Any = 0.0
+    group_variance: Any = 0.0
     unexplained: Any = 0.0
     for rows in _pieces(kept):
         z, w = kept[..., rows, :], weights[..., rows]
@@ -211,12 +215,16 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
         )
         # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
         scale = (w / (1.0 - leverage).clip(1e-6))[..., None] * residuals
+        squares = narrow(scale * scale)
+        if groups is not None:
+            group_variance = group_variance + ((influence @ narrow(groups)) ** 2).mT @ squares
         influence *= influence
-        variance = variance + influence.mT @ narrow(scale * scale)
+        variance = variance + influence.mT @ squares
     spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
     constant = spread <= 0
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
-    return Surrogate(coefficients, _double(variance) ** 0.5, intercept, r2)
+    of_groups = None if groups is None else _double(group_variance) ** 0.5
+    return Surrogate(coefficients, _double(variance) ** 0.5, intercept, r2, of_groups)
 
 
 # ── what NumPy and torch call by different names ──────────────────────────────────────────────────────────────────────

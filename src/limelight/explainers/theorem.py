@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.explainers.method import Approximate, Question, Weights, for_target, method
+from limelight.explainers.exact import folded_document, ratio_game
+from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
 from limelight.view import FoldedView, RatioView
 
@@ -18,19 +19,16 @@ lime_prop = method(
 )
 
 
-@lime_theorem.way(FoldedView, removal="mask", output="logit")
+@lime_theorem.way(FoldedView, removal="mask", linear=True)
 def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
-    question = for_target(question)
-    folded = question.view.folded()
+    folded = folded_document(question)
     positions = [[i + 1 for i in group] for group in question.features.owned]
     seen = (folded.scores, folded.values, folded.removed_scores, folded.removed_values)
-    return Weights(theorem_5_1(*seen, positions, question.target, corrected=corrected), _LONG)
+    return Weights(theorem_5_1(*seen, positions, 0, corrected=corrected), _LONG)
 
 
-@lime_prop.way(RatioView, removal="mask", output="logit")
+@lime_prop.way(RatioView, removal="mask", linear=True)
 def finite_sums(question: Question[RatioView], *, corrected: bool = False) -> Weights:
     if len(question.features) == 1:  # Eq. 17 compares a word with the mean over all words, which is the word itself
         return Weights(np.zeros(1), _LONG)
-    question = for_target(question)
-    game = question.view.ratio_game(question.features)
-    return Weights(lime_proposition(game, question.target, corrected=corrected), _LONG)
+    return Weights(lime_proposition(ratio_game(question), 0, corrected=corrected), _LONG)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from limelight.reproduce.texts import strip_punctuation
 
 @dataclass(frozen=True)
 class Prepared:
-    """One document and its features, the distinct words in the order of first occurrence."""
+    """One document and its features, the distinct words in the order of first occurrence; or its occurrences."""
 
     index: int  # in the data set
     document: Document
@@ -40,6 +40,10 @@ class Prepared:
     @property
     def d(self) -> int:
         return len(self.features)
+
+    def by_occurrence(self) -> Prepared:
+        """The same document, each occurrence of a word a feature of its own."""
+        return replace(self, features=features_of(self.document, "occurrences"))
 
     @cached_property
     def multiplicity(self) -> Integers:

@@ -12,6 +12,7 @@ from limelight.reproduce.folder import RunFolder
 from limelight.show.visible import visible
 
 BLUE, RED, GREEN, ORANGE, GREY, INK = "#2f6db3", "#c8323c", "#2a8a57", "#d98a1f", "#8a8f98", "#22242a"
+PURPLE = "#7a4fb0"
 _PNG_DPI = 110
 _STYLE: Any = {
     "font.size": 10,
@@ -70,7 +71,7 @@ def plain(text: object) -> str:
 
 def save_figure(folder: RunFolder, name: str, figure: Any, source: str) -> None:
     """PNG and PDF; what the figure was computed from stands below it."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()  # the layout is set now; a figure without a window has a canvas that draws nothing
     below = figure.get_tightbbox().y0 / figure.get_figheight() - 0.08 / figure.get_figheight()
     figure.set_layout_engine("none")  # what follows must not move the rest
     figure.text(1.0, below, plain(source), ha="right", va="top", fontsize=7.5, color=GREY)

@@ -133,7 +133,7 @@ def _mean_correlation(pairs: Iterable[tuple[Floats, Floats]]) -> float:
 
 def constant_sign_game(question: Asked) -> RatioGame:
     """The same attention over |W_ℓ v|, for the target alone: a final layer that only ever speaks for the class."""
-    folded = question.view.folded().of_class(question.target)
+    folded = question.view.folded().of_class(question.quantity.target)
     return _Absolute(**vars(folded)).masking(question.features.owned)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from limelight.errors import CapabilityError, DataError
 from limelight.explainers.method import Question, find
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import AttentionView, ReadTogether
+from limelight.outputs import Quantity
 from limelight.progress import Progress
 from limelight.reproduce.documents import Prepared, prepare, prepare_one
 from limelight.reproduce.folder import Arrays, RunFolder
@@ -82,6 +84,11 @@ class Lab:
         return labels.index("positive") if "positive" in labels else len(labels) - 1
 
     @property
+    def quantity(self) -> Quantity:
+        """The logit of the target."""
+        return Quantity(len(self.model.labels), self.target)
+
+    @property
     def target_name(self) -> str:
         return str(self.model.labels[self.target])
 
@@ -107,13 +114,13 @@ class Lab:
         """What every experiment asks: the weights of distinct words for the logit of the target."""
         views = ReadTogether(self.paper_model("this experiment"), [own.document for own in documents]).views
         return [
-            Question(view, own.document, own.features, self.target, view.logits, seed=self.seed)
+            Question(view, own.document, own.features, self.quantity, view.logits, seed=self.seed)
             for view, own in zip(views, documents, strict=True)
         ]
 
     def weights(self, question: Asked, method: str, **options: Any) -> Floats:
         """By the way that `limelight explain` takes."""
-        way = find(method).required_way(question.view, {"removal": question.removal, "output": question.output})
+        way = find(method).required_way(question.view, question.terms)
         return way.run(question, **{**way.parameters, **options}).values
 
     @cached_property
@@ -153,6 +160,15 @@ class Lab:
     @property
     def shown_is_authors(self) -> bool:
         return strip_punctuation(self.texts.texts[self.shown_index]).lower().startswith(AUTHORS_DOCUMENT)
+
+    @cached_property
+    def on_a_cpu(self) -> Lab:
+        """The same run with its model on the CPU, which is the faster one at formulas of a single document."""
+        return (
+            self
+            if self.device == "cpu"
+            else replace(self, model=copy.deepcopy(self.paper_model("this experiment")).cpu())
+        )
 
     # ── long computations ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,8 @@
-"""When does Theorem 5.1 hold? Its error against the exact value, by what the paper conjectures it depends on."""
+"""When does Theorem 5.1 hold? Its error against the exact value, by what the paper conjectures it depends on.
+
+Beside it the mean field, the formula that holds on trained models, and Theorem 5.1 against the exact value for
+deletion, where each occurrence is a feature.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from limelight.arrays import Floats
 from limelight.evaluation.statistics import correlation, mean_and_spread, ranks
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import GREEN, INK, RED, new_figure
+from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
@@ -20,31 +24,40 @@ CAUSES = {
     "largest_attention": "largest attention weight",
     "multiplicity": "most frequent word's share of T",
 }
+FORMULAS = {
+    "theorem": ("Theorem 5.1", RED),
+    "theorem_corrected": ("Theorem 5.1, corrected", GREEN),
+    "mean_field": ("mean field, 2 dominant words", PURPLE),
+}
 SMALL = 0.2
 """A relative error below this counts as a good match."""
 
 
 def compute(lab: Lab) -> Numbers:
     model = lab.paper_model("theorem")
-    exact, formulas, closed = passes.exact(lab), passes.formulas(lab), passes.closed_forms(lab)
+    exact, formulas, deletion = passes.exact(lab), passes.formulas(lab), passes.deletion(lab)
     causes: dict[str, Floats] = {
         "d": lab.sizes.astype(np.float64),
         "filled": np.array([document.T / model.config.T_max for document in lab.documents]),
-        "largest_attention": closed["largest_attention"],
+        "largest_attention": formulas["largest_attention"],
         "multiplicity": np.array([document.multiplicity.max() / document.T for document in lab.documents]),
     }
     size = np.sqrt(lab.sum_by_document(exact["lime_limit"] ** 2))
     errors = {
-        name: np.sqrt(lab.sum_by_document((formulas[name] - exact["lime_limit"]) ** 2)) / size
-        for name in ("theorem", "theorem_corrected")
+        name: np.sqrt(lab.sum_by_document((formulas[name] - exact["lime_limit"]) ** 2)) / size for name in FORMULAS
     }
-    lab.folder.write_arrays("theorem", {k: v.astype(np.float32) for k, v in {**causes, **errors}.items()})
+    deleting = {name: deletion[name] / deletion["norm"] for name in passes.THEOREM}
+    columns = {**causes, **errors, **{f"{name}_deleting": error for name, error in deleting.items()}}
+    lab.folder.write_arrays("theorem", {name: column.astype(np.float32) for name, column in columns.items()})
     return {
         "documents": len(lab.documents),
         "small": SMALL,
         "relative_error": {name: mean_and_spread(error) for name, error in errors.items()},
+        "relative_error_deleting": {name: mean_and_spread(error) for name, error in deleting.items()},
+        "high": {name: float(np.quantile(error, 0.9)) for name, error in errors.items()},
         "largest_attention": mean_and_spread(causes["largest_attention"]),
         "share_small": {name: float((error < SMALL).mean()) for name, error in errors.items()},
+        "share_small_deleting": {name: float((error < SMALL).mean()) for name, error in deleting.items()},
         "rank_correlation": {
             name: {cause: _rank_correlation(error, values) for cause, values in causes.items()}
             for name, error in errors.items()
@@ -74,6 +87,7 @@ def sentence(numbers: Numbers) -> str:
 
 def rows(numbers: Numbers) -> list[Row]:
     errors, small = numbers["relative_error"], numbers["share_small"]
+    deleting, small_deleting = numbers["relative_error_deleting"], numbers["share_small_deleting"]
     return [
         Row(
             "relative error of Theorem 5.1 against the exact value",
@@ -86,6 +100,22 @@ def rows(numbers: Numbers) -> list[Row]:
             "—",
             f"{pm(errors['theorem_corrected'], 2)}, median {errors['theorem_corrected']['median']:.2f}",
             f"below {numbers['small']:.0%} in {small['theorem_corrected']:.1%} of documents",
+        ),
+        Row(
+            "the same, mean field with two dominant words per head",
+            "—",
+            f"{pm(errors['mean_field'])}, median {errors['mean_field']['median']:.3f}, "
+            f"90 % quantile {numbers['high']['mean_field']:.3f}",
+            f"below {numbers['small']:.0%} in {small['mean_field']:.1%} of documents",
+        ),
+        *(
+            Row(
+                f"{FORMULAS[name][0]} against the exact value for deletion, each occurrence a feature",
+                "—",
+                f"{pm(deleting[name], 2)}, median {deleting[name]['median']:.2f}",
+                f"below {numbers['small']:.0%} in {small_deleting[name]:.1%} of documents",
+            )
+            for name in passes.THEOREM
         ),
         Row("when it holds", "large T, low multiplicity (conjecture)", sentence(numbers), "measured"),
     ]
@@ -103,22 +133,17 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     figure = new_figure(14, 3.9)
     axes = figure.subplots(1, len(CAUSES), sharey=True)
     for axis, (cause, label) in zip(axes, CAUSES.items(), strict=True):
-        for name, colour, written in (
-            ("theorem", RED, "Theorem 5.1"),
-            ("theorem_corrected", GREEN, "Theorem 5.1, corrected"),
-        ):
+        for name, (written, colour) in FORMULAS.items():
             centres, quartiles = _grouped(arrays[cause], arrays[name])
             axis.fill_between(centres, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.18, linewidth=0)
             axis.plot(centres, quartiles[:, 1], "o-", color=colour, markersize=4, label=written)
         axis.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
         both = numbers["rank_correlation"]
-        axis.set_title(
-            f"rank correlation {both['theorem'][cause]:+.2f}, {both['theorem_corrected'][cause]:+.2f}", fontsize=9
-        )
+        axis.set_title(f"rank correlation {', '.join(f'{both[name][cause]:+.2f}' for name in FORMULAS)}", fontsize=9)
         axis.set_xlabel(label)
         axis.set_ylim(bottom=0.0)
     axes[0].set_ylabel("relative error, norm 2")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from limelight.errors import InputError
 from limelight.explanation import Explanation
 from limelight.show.colour import LEVELS, levels
-from limelight.show.numbers import Digits, diagnosis, percent, short, times
+from limelight.show.numbers import Digits, diagnosis, percent, said_of_winner, short, times
 from limelight.show.pieces import BREAK, pieces, read_until, without_tail
 from limelight.show.stylesheet import SCOPE, level_class, page_stylesheet, stylesheet
 from limelight.show.visible import visible
@@ -69,7 +69,7 @@ def _number(written: str) -> str:
 
 def _articles(explanations: Sequence[Explanation], element: str) -> Iterator[str]:
     """One per text and target; what shares its features shares a table."""
-    for _, group in groupby(explanations, key=lambda e: (e.text, e.target, e.features, e.spans)):
+    for _, group in groupby(explanations, key=lambda e: (e.text, e.target, e.against, e.features, e.spans)):
         members = list(group)
         yield f'<{element} class="{SCOPE}">'
         yield from _prediction(members[0])
@@ -83,10 +83,13 @@ def _articles(explanations: Sequence[Explanation], element: str) -> Iterator[str
 
 def _prediction(explanation: Explanation) -> Iterator[str]:
     prediction = explanation.prediction
-    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.probabilities[c])
-    winner = float(prediction.probabilities[prediction.labels.index(prediction.label)])
-    yield f"<h1>{_isolated(prediction.label)} · {_safe(percent(winner))}</h1>"
-    if explanation.target != prediction.label:
+    chances = prediction.probabilities
+    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
+    yield f"<h1>{_isolated(prediction.label)} · {_safe(said_of_winner(prediction))}</h1>"
+    if explanation.against is not None:
+        rather = f"{_isolated(explanation.target)} rather than {_isolated(explanation.against)}"
+        yield f"<p>Explained here: why {rather}.</p>"
+    elif explanation.target != prediction.label:
         yield f"<p>Explained here: why (not) {_isolated(explanation.target)}.</p>"
     yield '<ul class="classes">'
     shown = order[:_LABELS_SHOWN]
@@ -94,8 +97,13 @@ def _prediction(explanation: Explanation) -> Iterator[str]:
     if target is not None and target not in shown:  # what is explained is always there, however unlikely it is
         shown[-1] = target
     for c in shown:
-        label, probability = prediction.labels[c], float(prediction.probabilities[c])
-        first = ' class="first"' if label == prediction.label else ""
+        label = prediction.labels[c]
+        first = ' class="first"' if label in prediction.assigned else ""
+        if chances is None:
+            value = _number(f"{prediction.logits[c]:.4g}")
+            yield f"<li><span{first}>{_isolated(label)}</span><span>{value}</span></li>"
+            continue
+        probability = float(chances[c])
         yield (
             f"<li><span{first}>{_isolated(label)}</span>"
             f'<span class="bar" aria-hidden="true"><span style="width:{100 * probability:.1f}%"></span></span>'
@@ -118,10 +126,10 @@ def _notices(explanations: Sequence[Explanation]) -> Iterator[str]:
 
 
 def _text(explanation: Explanation) -> Iterator[str]:
-    end = read_until(explanation.spans)
-    unread = f'<span class="other">{_plain(explanation.text[end:])}</span>'
+    text, end = explanation.joined_text, read_until(explanation.joined_spans)
+    unread = f'<span class="other">{_plain(text[end:])}</span>'
     yield "<h2>Text</h2>"
-    yield f'<blockquote class="text" dir="auto" tabindex="0">{_plain(explanation.text[:end])}{unread}</blockquote>'
+    yield f'<blockquote class="text" dir="auto" tabindex="0">{_plain(text[:end])}{unread}</blockquote>'
 
 
 def _plain(text: str) -> str:
@@ -162,7 +170,7 @@ def _highlighted(explanation: Explanation) -> str:
         _break_or_other(piece.text)
         if piece.feature is None
         else _word(piece.text, level[piece.feature], digits.weight(explanation, piece.feature))
-        for piece in without_tail(pieces(explanation.text, explanation.spans))
+        for piece in without_tail(pieces(explanation.joined_text, explanation.joined_spans))
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explanation import Explanation
+from limelight.explanation import Explanation, Prediction
 
 _SMALLEST_FIXED, _LARGEST_FIXED = -4, 5
 _MOST_DECIMALS = 7
@@ -51,6 +51,14 @@ class Digits:
 
 def _exponent(value: float) -> int:
     return math.floor(math.log10(value)) if value > 0 and math.isfinite(value) else 0
+
+
+def said_of_winner(prediction: Prediction) -> str:
+    """How sure the model is of its label, or the number that a regression gives."""
+    winner = prediction.labels.index(prediction.label)
+    if prediction.probabilities is None:
+        return f"{prediction.logits[winner]:.4g}"
+    return percent(float(prediction.probabilities[winner]))
 
 
 def percent(share: float) -> str:

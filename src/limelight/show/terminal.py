@@ -15,7 +15,7 @@ from limelight.explanation import Explanation
 from limelight.show.colour import levels
 from limelight.show.ink import Ink
 from limelight.show.number_table import number_tables
-from limelight.show.numbers import Digits, diagnosis, percent, times
+from limelight.show.numbers import Digits, diagnosis, percent, said_of_winner, times
 from limelight.show.pieces import BREAK, CUT, SPACE, pieces, without_tail
 from limelight.show.visible import visible
 
@@ -57,23 +57,27 @@ def _print(console: Console, *renderables: RenderableType) -> None:
 def _prediction(explanation: Explanation, ink: Ink, width: int) -> RenderableType:
     """The winner first; a class per line with bar, probability and logit as far as the width allows."""
     prediction = explanation.prediction
-    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.probabilities[c])
+    chances = prediction.probabilities
+    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
     shown = order[:_LABELS_SHOWN]
     target = prediction.labels.index(explanation.target) if explanation.target in prediction.labels else None
     if target is not None and target not in shown:
         shown[-1] = target
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(width - 22, 8))
-    bar = max(min(width - 52, 24), 0)
+    bar = 0 if chances is None else max(min(width - 52, 24), 0)
     if bar >= 8:
         table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
-    if width >= 36:
+    if width >= 36 and chances is not None:
         table.add_column(justify="right", no_wrap=True)
     for c in shown:
-        wins = prediction.labels[c] == prediction.label
-        probability = float(prediction.probabilities[c])
+        wins = prediction.labels[c] in prediction.assigned
         cells = [Text(visible(prediction.labels[c]), style="bold" if wins else "")]
+        if chances is None:
+            table.add_row(*cells, Text(f"{prediction.logits[c]:.4g}"))
+            continue
+        probability = float(chances[c])
         if bar >= 8:
             full = round(probability * bar)
             track = (ink.plain("─") * (bar - full), "dim")
@@ -91,7 +95,10 @@ def _question(explanation: Explanation, ink: Ink, numbers: bool) -> Text:
     """What is being explained, and how to read it."""
     target = visible(explanation.target)
     text = Text()
-    text.append("Why ").append(target, style="bold").append("? ")
+    text.append("Why ").append(target, style="bold")
+    if explanation.against is not None:
+        text.append(" rather than ").append(visible(explanation.against), style="bold")
+    text.append("? ")
     if explanation.target != explanation.prediction.label:
         text.append(f"(The model says {visible(explanation.prediction.label)}.) ")
     reading = "Positive weights speak for it, negative ones against it." if numbers else ink.legend
@@ -129,7 +136,7 @@ def _highlighted(explanation: Explanation, ink: Ink) -> Text:
     """The whole text with its words coloured or marked; what is not a feature stays dim."""
     text = Text(overflow="fold")
     level = levels(explanation.weights)
-    for piece in without_tail(pieces(explanation.text, explanation.spans)):
+    for piece in without_tail(pieces(explanation.joined_text, explanation.joined_spans)):
         if piece.text == BREAK and piece.feature is None:
             text.append(f"{SPACE if text else ''}{ink.plain('⏎')} ", style="dim")
         elif piece.feature is None:
@@ -146,9 +153,8 @@ def _highlighted(explanation: Explanation, ink: Ink) -> Text:
 def _summary(comparison: Sequence[Explanation], ink: Ink, width: int) -> Iterator[RenderableType]:
     """The strongest words of each method and the verdict again, for whoever sees only the end of a long output."""
     prediction = comparison[0].prediction
-    probability = prediction.probabilities[prediction.labels.index(prediction.label)]
     yield Text.assemble(
-        "The model says ", (visible(prediction.label), "bold"), f" ({percent(float(probability))}). Strongest words:"
+        "The model says ", (visible(prediction.label), "bold"), f" ({said_of_winner(prediction)}). Strongest words:"
     )
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, max_width=max(width // 3, 6))

@@ -2,7 +2,8 @@
 
 As in `moments_torch`: documents, heads and quadrature nodes are one wide batch, longest documents first, the loop runs
 over words, and short documents stop on the way. The state is the number of words kept (`deletion_recursion`), so a
-word's weight differs with it: its exponentials are computed at each step, once forwards and once backwards.
+word's weight differs with it: its exponentials are computed at each step, once forwards and once backwards. The same
+loop with minima and maxima in place of means gives the range of the denominators, which decides the quadrature.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from limelight.theory.moments import DEFAULT_TOLERANCE, Moments, checked_weights
 from limelight.theory.moments_torch import batches_of_like_games, free_bytes, nodes_at_once
 
 Tensor = torch.Tensor
+_RANGED_AT_ONCE = 1000
+"""Documents whose range of denominators is computed at once: about a hundred megabytes."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class _Batch:
 
     def active(self, k: int) -> int:
         """How many documents have a word k."""
-        return sum(length > k for length in self.lengths)
+        return active(self.lengths, k)
 
     def step(self, k: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
         """For word k as the p-th kept, p = 1..k+1: p/(k+1) α and A; for p = 0..k the chance (k+1-p)/(k+1) of going."""
@@ -47,6 +50,31 @@ class _Batch:
         p = torch.arange(k + 2, dtype=torch.float64, device=g.device)
         stays = torch.exp(-self.lam * g) * (p[1:] / (k + 1))
         return stays, A, (k + 1 - p[:-1]) / (k + 1)
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """A game whose range of denominators is known."""
+
+    game: DeletionGame
+    lowest: Floats  # (K,)
+    highest: Floats  # (K,)
+
+    @property
+    def n_features(self) -> int:
+        return self.game.n_features
+
+    @property
+    def n_heads(self) -> int:
+        return self.game.n_heads
+
+    def denominator_range(self) -> tuple[Floats, Floats]:
+        return self.lowest, self.highest
+
+
+def active(lengths: Sequence[int], k: int) -> int:
+    """How many documents, the longest first, have a word k."""
+    return sum(length > k for length in lengths)
 
 
 def deletion_moments_of_many(
@@ -61,13 +89,18 @@ def deletion_moments_of_many(
     weights = [checked_weights(w, game.n_features) for w, game in zip(size_weights, games, strict=True)]
     results: list[Moments | None] = [None] * len(games)
     budget = free_bytes(device) if memory_bytes is None else memory_bytes
-    for members, rule in batches_of_like_games(games, tolerance, budget):
-        block = nodes_at_once(games[members[0]], len(members), len(rule), budget)
+    ranged = [
+        own
+        for start in range(0, len(games), _RANGED_AT_ONCE)
+        for own in with_ranges(games[start : start + _RANGED_AT_ONCE], device)
+    ]
+    for members, rule in batches_of_like_games(ranged, tolerance, budget):
+        block = nodes_at_once(ranged[members[0]], len(members), len(rule), budget)
         F_total: Floats | float = 0.0
         G_total: Floats | float = 0.0
         for first in range(0, len(rule), block):
             nodes = slice(first, first + block)
-            batch = _load(games, weights, members, rule.nodes[nodes], rule.weights[nodes], device)
+            batch = _load(ranged, weights, members, rule.nodes[nodes], rule.weights[nodes], device)
             states = _forward(batch)
             F, G = _read_off(batch, states), _backward(batch, states)
             F_total, G_total = F_total + F.cpu().numpy(), G_total + G.cpu().numpy()
@@ -83,8 +116,31 @@ def deletion_moments_of_many(
     return [result for result in results if result is not None]
 
 
+def with_ranges(games: Sequence[DeletionGame], device: str) -> list[Ranged]:
+    """With the smallest and the largest D over all coalitions, per head: all games in one loop over words."""
+    order = sorted(range(len(games)), key=lambda i: (-games[i].n_features, i))
+    lengths = [games[i].n_features for i in order]
+    T, K = lengths[0], games[0].n_heads
+    words, places, around = np.zeros((T, len(games), K)), np.zeros((len(games), K, T)), np.zeros((len(games), K, T + 1))
+    for row, i in enumerate(order):
+        own = lengths[row]
+        words[:own, row] = games[i].g_word.T
+        places[row, :, :own], around[row, :, : own + 1] = games[i].g_place, games[i].tail
+    g_word, g_place, tail = (torch.from_numpy(array).to(device) for array in (words, places, around))
+    low, high = torch.full_like(tail, torch.inf), torch.full_like(tail, -torch.inf)
+    low[..., 0] = high[..., 0] = 0.0
+    for k in range(T):
+        n = active(lengths, k)
+        g = g_word[k, :n, :, None] * g_place[:n]
+        torch.minimum(low[:n, :, 1:], low[:n, :, :-1] + g, out=low[:n, :, 1:])
+        torch.maximum(high[:n, :, 1:], high[:n, :, :-1] + g, out=high[:n, :, 1:])
+    lowest, highest = (low + tail).amin(dim=2).cpu().numpy(), (high + tail).amax(dim=2).cpu().numpy()
+    rows = {i: row for row, i in enumerate(order)}
+    return [Ranged(game, lowest[rows[i]], highest[rows[i]]) for i, game in enumerate(games)]
+
+
 def _load(
-    games: Sequence[DeletionGame],
+    games: Sequence[Ranged],
     weights: list[Floats],
     members: list[int],
     nodes: Floats,
@@ -96,8 +152,7 @@ def _load(
     words, places, around = np.zeros((2, T, n, K)), np.zeros((2, n, K, T)), np.zeros((2, n, K, T + 1))
     by_kept = np.zeros((len(weights[0]), n, T + 1))
     for i, member in enumerate(members):
-        game, own = games[member], lengths[i]
-        unit = game.denominator_range()[0][:, None]
+        game, own, unit = games[member].game, lengths[i], games[member].lowest[:, None]
         words[0, :own, i], words[1, :own, i] = (game.g_word / unit).T, game.w_word.T
         places[0, i, :, :own], places[1, i, :, :own] = game.g_place, game.w_place
         around[0, i, :, : own + 1], around[1, i, :, : own + 1] = game.tail / unit, game.tail_N / unit

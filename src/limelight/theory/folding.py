@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from limelight.arrays import Floats, Integers
-from limelight.theory.ratio_game import RatioGame
+from limelight.theory.ratio_game import RatioGame, directed
 
 Array = TypeVar("Array", Tensor, npt.NDArray[Any])
 
@@ -112,10 +112,16 @@ class FoldedDocument:
 
     def of_class(self, target: int) -> FoldedDocument:
         """The same document seen by one class alone: its number is 0 there."""
-        one = slice(target, target + 1)
+        direction = np.zeros(self.cls_value.shape[-1])
+        direction[target] = 1.0
+        return self.along(direction)
+
+    def along(self, direction: Floats) -> FoldedDocument:
+        """The same document with one class, whose logit is Σ_c direction_c · logit_c."""
         return FoldedDocument(
-            self.word_scores, self.word_values[:, :, one], self.cls_score, self.cls_value[:, one],
-            self.unknown_score, self.unknown_value[:, one], self.position_scores, self.position_values[:, :, one],
+            self.word_scores, directed(self.word_values, direction), self.cls_score,
+            directed(self.cls_value, direction), self.unknown_score, directed(self.unknown_value, direction),
+            self.position_scores, directed(self.position_values, direction),
         )  # fmt: skip
 
     def masking(self, owned: Sequence[Sequence[int]]) -> RatioGame:

@@ -146,6 +146,13 @@ class RatioGame:
     def n_classes(self) -> int:
         return self.A.shape[2]
 
+    def along(self, direction: Floats) -> RatioGame:
+        """The game of one class whose output is Σ_c direction_c · f_c."""
+        return RatioGame(
+            self.a, directed(self.A, direction), self.b, directed(self.B, direction), self.c0,
+            directed(self.C0, direction),
+        )  # fmt: skip
+
     def denominator_range(self) -> tuple[Floats, Floats]:
         """The smallest and the largest D over all coalitions, per head: each feature chooses for itself."""
         lowest = self.c0 + np.minimum(self.a, self.b).sum(axis=1)
@@ -183,6 +190,15 @@ class RatioGame:
             absent=np.concatenate([self.b.T, self.B.transpose(1, 0, 2).reshape(d, K * C)], axis=1),
             always=np.concatenate([self.c0, self.C0.reshape(K * C)]),
         )
+
+
+def directed(values: Floats, direction: Floats) -> Floats:
+    """Values of classes (..., C) along a direction: (..., 1). One class alone is taken as it is."""
+    chosen = np.flatnonzero(direction)
+    if len(chosen) == 1 and direction[chosen[0]] == 1.0:
+        return values[..., chosen]
+    along: Floats = (values[..., chosen] @ direction[chosen])[..., None]
+    return along
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from limelight.document import Document
 from limelight.errors import EmptyTextError, InputError
 from limelight.features import Features
 from limelight.models.words.classifier import sinusoidal_positions
+from limelight.outputs import OUTPUTS, Kind
 from limelight.progress import SILENT, Progress
 from limelight.theory.deletion import ROWS_AT_ONCE as DELETED_AT_ONCE
 from limelight.theory.deletion import DeletionTables, present_words
 from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
 from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
-from limelight.theory.ratio_game import RatioGame
+from limelight.theory.ratio_game import RatioGame, directed
 from limelight.threads import one_thread
 from limelight.view import (
     Attentions,
@@ -60,28 +61,36 @@ class AttentionView:
         model: AttentionClassifier,
         document: Document,
         together: ReadTogether | None = None,
-        classes: slice = slice(None),
+        classes: slice | Floats = slice(None),
     ) -> None:
-        """`classes`: those that are folded and answered, all of them unless it says which."""
+        """`classes`: those that are folded and answered, all of them unless it says which; or a direction (C,), whose
+        one class has the logit Σ_c direction_c · logit_c."""
         self._model, self.document, self._together, self._classes = model, document, together, classes
         self._memo = Memo()
 
+    kind: Kind = "classes"
+    outputs = OUTPUTS["classes"]
+
     @property
     def labels(self) -> tuple[str, ...]:
-        return self._model.labels[self._classes]
+        return self._model.labels[self._classes] if isinstance(self._classes, slice) else ("along a direction",)
 
     @property
     def has_many_classes(self) -> bool:
-        """Whether a question should be put to `seen_by`: a table of all classes would be C times as large."""
+        """Whether a question should be put to `seen_along`: a table of all classes would be C times as large."""
         return self._model.has_many_classes and len(self.labels) > 1
 
-    def seen_by(self, target: int) -> tuple[AttentionView, int]:
-        """This document seen by one class alone, and the number of that class there; itself where there are few."""
+    def seen_along(self, direction: Floats) -> AttentionView:
+        """This document with one class, whose logit is a sum of logits; itself where there are few classes."""
         if not self.has_many_classes:
-            return self, target
-        return self._memo.get(("seen by", target), lambda: self._of_classes(slice(target, target + 1))), 0
+            return self
+        return self._memo.get(("seen along", direction.tobytes()), lambda: self._of_classes(direction))
 
-    def _of_classes(self, classes: slice) -> AttentionView:
+    def _seen_by_first(self) -> AttentionView:
+        """For what all classes see alike, such as scores."""
+        return self.seen_along(np.eye(1, len(self.labels))[0])
+
+    def _of_classes(self, classes: slice | Floats) -> AttentionView:
         """Some of all classes, in a view of their own; what is no matter of classes is shared."""
         view = AttentionView(self._model, self.document, None, classes)
         view._memo.get("rows", lambda: self._rows)
@@ -99,7 +108,8 @@ class AttentionView:
         return self._memo.get("logits", self._ask)
 
     def _ask(self) -> Floats:
-        return self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0, self._classes]
+        logits = self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0]
+        return logits[self._classes] if isinstance(self._classes, slice) else np.array([logits @ self._classes])
 
     # ── folded ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,8 +147,7 @@ class AttentionView:
     @property
     def _attention(self) -> Floats:
         """α of every position (T_max, K)."""
-        view, _ = self.seen_by(0)  # all classes see the same scores
-        return self._memo.get("attention", lambda: attention_of_scores(view.folded().scores))
+        return self._memo.get("attention", lambda: attention_of_scores(self._seen_by_first().folded().scores))
 
     # ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,9 +172,9 @@ class AttentionView:
     def _folded_along(self, direction: Floats) -> tuple[Floats, Floats, Floats]:
         """w (T_max, K), u (K, d_e) and r (K, d_e) of Eq. 14 for one direction in logit space."""
         if self.has_many_classes:  # first along the direction, then through W_v: no array has both d_e and C
-            along = np.einsum("kco,c->ko", _array64(self._model.W_l[:, self._classes]), direction)
+            along = np.einsum("kco,c->ko", _final_layers64(self._model, self._classes), direction)
             u = (along[:, None, :] @ _array64(self._model.W_v))[:, 0]
-            return self._vectors @ u.T, u, self.seen_by(0)[0]._heads.r
+            return self._vectors @ u.T, u, self._seen_by_first()._heads.r
         u = np.einsum("kcd,c->kd", self._heads.u, direction)
         return self.folded().values @ direction, u, self._heads.r
 
@@ -307,10 +316,19 @@ def views_of_many(model: AttentionClassifier, texts: Sequence[str]) -> list[Atte
 # ── a model's weights as float64 arrays ───────────────────────────────────────────────────────────────────────────────
 
 
-def heads64(model: AttentionClassifier, classes: slice = slice(None)) -> FoldedHeads[npt.NDArray[Any]]:
-    """The folded heads, for all classes or some."""
+def heads64(model: AttentionClassifier, classes: slice | Floats = slice(None)) -> FoldedHeads[npt.NDArray[Any]]:
+    """The folded heads, for all classes, some of them, or a direction."""
     e_cls = rows64(model, [model.vocabulary.cls_id])[0] + positions64(model)[0]
-    return FoldedHeads.fold(e_cls, *(_array64(w) for w in (model.W_q, model.W_k, model.W_v, model.W_l[:, classes])))
+    W_q, W_k, W_v = (_array64(w) for w in (model.W_q, model.W_k, model.W_v))
+    return FoldedHeads.fold(e_cls, W_q, W_k, W_v, _final_layers64(model, classes))
+
+
+def _final_layers64(model: AttentionClassifier, classes: slice | Floats) -> Floats:
+    """W_ℓ of some classes, or along a direction: (K, C, d_out)."""
+    if isinstance(classes, slice):
+        return _array64(model.W_l[:, classes])
+    chosen = np.flatnonzero(classes)
+    return directed(_array64(model.W_l[:, chosen]).mT, classes[chosen]).mT
 
 
 def rows64(model: AttentionClassifier, ids: Sequence[int] | Integers) -> Floats:

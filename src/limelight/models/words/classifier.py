@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from limelight.arrays import Floats, Integers, whole_number
-from limelight.document import Document, word_forms
+from limelight.document import Document, check_single, word_forms
 from limelight.errors import InputError, ParameterError
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.view import View, probabilities
+from limelight.outputs import probabilities
+from limelight.view import View
 
 
 class Sizes(Protocol):
@@ -106,6 +107,7 @@ class WordClassifier(nn.Module, ABC):
 
     def read(self, text: str) -> Document:
         """The words of a text that this model reads: all of them, or the first T_max - 1."""
+        check_single(text)
         return Document.read(text, limit=self.T_max - 1)
 
     def encode(self, texts: Sequence[str]) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 from limelight.arrays import Coalitions, Floats, Integers
 from limelight.document import Document
 from limelight.features import Features
+from limelight.outputs import OUTPUTS, Kind
 from limelight.progress import SILENT, Progress
 from limelight.theory.deletion import present_words
 from limelight.view import (
@@ -35,6 +36,8 @@ class TransformerView:
     """What methods see: attention of every layer, gradients, and games by forward passes."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
+    kind: Kind = "classes"
+    outputs = OUTPUTS["classes"]
 
     def __init__(self, model: TransformerClassifier, document: Document) -> None:
         self._model, self.document = model, document
