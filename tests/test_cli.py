@@ -25,6 +25,7 @@ from show.samples import comparison_of
 
 TEXT = "The film was GREAT, but too long."
 COMMAND = (sys.executable, "-c", "from limelight.cli import main; main()")
+SAVED = Path(__file__).parent / "explanation-0.1.json"
 FIGURE_1 = ["alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"]
 
 
@@ -132,7 +133,7 @@ def test_all_methods_are_those_that_the_model_can_serve(
         def __init__(self, text: str) -> None:
             whole = small_model().view(text)
             self.document, self.labels, self.logits = whole.document, whole.labels, whole.logits
-            self.removals, self.game = whole.removals, whole.game
+            self.removals, self.game, self.kind, self.outputs = whole.removals, whole.game, whole.kind, whole.outputs
 
     class OnlyPerturbable:
         labels = small_model().labels
@@ -208,6 +209,75 @@ def test_an_option_is_given_in_one_place(folder: Path) -> None:
     assert_refused(result, "'n_samples' was given twice: by --samples and by --set")
 
 
+@pytest.mark.filterwarnings("error::limelight.errors.ExplanationWarning")
+def test_a_verdict_is_said_beside_its_row_and_nowhere_else() -> None:
+    """The embedded model knows neither word: the weights of LIME are rounding, and its R² was printed as -156."""
+    result = run("explain", "xyzzy qwertz", "--method", "lime,shapley")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (
+        len(re.findall(r"(LIME|Shapley) +no word is told from zero\s+⚠ no weight can be told from 0", result.stdout))
+        == 2
+    )
+    assert "R²" not in result.stdout
+    assert "xyzzy° qwertz°" in result.stdout
+    said = json.loads(run("explain", "xyzzy qwertz", "--method", "lime", "--format", "json").stdout)
+    assert said["explanations"][0]["diagnostics"]["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "colours"),
+    [
+        (["--color", "always"], {"NO_COLOR": "1", "TERM": "dumb"}, "standard"),
+        (["--color", "always"], {"TERM": "xterm-256color"}, "256"),
+        (["--color", "always"], {"TERM": "xterm", "COLORTERM": "truecolor"}, "truecolor"),
+        (["--color", "never"], {"FORCE_COLOR": "1", "TERM": "xterm-256color"}, None),
+        (["--no-color"], {"FORCE_COLOR": "1", "TERM": "xterm-256color"}, None),
+        ([], {"FORCE_COLOR": "1", "TERM": "xterm-256color"}, "256"),
+        ([], {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm-256color"}, "bold"),
+        (["--color", "auto"], {"TERM": "xterm-256color"}, None),
+    ],
+)
+def test_colours_are_as_asked_for(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str], colours: str | None
+) -> None:
+    saved = tmp_path / "a.json"
+    saved.write_text(json.dumps(comparison_of("good").to_dict()))
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
+    done = subprocess.run(
+        [*COMMAND, "show", str(saved), *arguments], capture_output=True, check=False, env={**clean, **environment}
+    )
+    signs = {"truecolor": b"48;2;", "256": b"48;5;", "standard": b"\x1b[1;97;104m"}
+    assert [name for name, sign in signs.items() if sign in done.stdout] == [colours][: colours in signs]
+    assert (b"\x1b[" in done.stdout) is (colours is not None)
+    assert (b"[+++good]" in done.stdout) is (colours not in signs)
+
+
+def test_colour_and_none_contradict_each_other() -> None:
+    assert_refused(
+        run("explain", "fine", "--color", "always", "--no-color"), "--no-color and --color always contradict"
+    )
+
+
+def test_the_theme_is_the_terminals(tmp_path: Path) -> None:
+    saved = tmp_path / "a.json"
+    saved.write_text(json.dumps(comparison_of("good").to_dict()))
+    outputs = {
+        theme: process("show", saved, "--color", "always", "--theme", theme, COLORTERM="truecolor", TERM="x").stdout
+        for theme in ("light", "dark", "auto")
+    }
+    assert b"48;2;255;255;255m" in outputs["light"] or b"48;2;84;160;250m" in outputs["light"]
+    assert outputs["light"] != outputs["dark"] == outputs["auto"]
+
+
+def test_top_and_sort_reach_the_summary(folder: Path) -> None:
+    result = run("explain", TEXT, "--model", folder, "--method", "gxi", "--top", "2", "--sort", "text", "--numbers")
+    table = result.stdout.split("──\n")[1].split("\n\n")[0].splitlines()
+    order = limelight.explain(limelight.load(folder), TEXT, method="gxi").top(2)
+    names = list(limelight.explain(limelight.load(folder), TEXT, method="gxi").features)
+    assert [line.split()[0] for line in table] == sorted((name for name, _ in order), key=names.index)
+    assert run("explain", TEXT, "--top", "0").exit_code == 2
+
+
 def test_numbers_and_no_color(folder: Path) -> None:
     result = run("explain", TEXT, "--model", folder, "--numbers", "--no-color", "--method", "gxi")
     assert re.search(r"^great +[+-]\d", result.stdout, re.MULTILINE)
@@ -230,9 +300,49 @@ def test_out_writes_a_file_whose_ending_says_the_format(folder: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_format_wins_over_the_ending(folder: Path, tmp_path: Path) -> None:
-    run("explain", TEXT, "--model", folder, "--out", tmp_path / "a.html", "--format", "json")
-    assert json.loads((tmp_path / "a.html").read_text("utf-8"))["text"] == TEXT
+def test_a_name_that_promises_a_format_gets_it_or_an_error(tmp_path: Path) -> None:
+    """Before any work is done: no model is loaded."""
+    for name, option, said in (
+        ("a.docx", None, "ends in '.docx', a format that limelight does not write: use one of .txt, .json,"),
+        ("a.html", "json", "--format json and --out"),
+        ("a.json", "table", "end the name in .txt, or leave --format out"),
+        ("a.svg", "png", "are two formats"),
+    ):
+        arguments = ["explain", TEXT, "--model", "/no/such/model", "--out", tmp_path / name]
+        assert_refused(run(*arguments, *(["--format", option] if option else [])), said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_without_an_ending_promises_nothing(folder: Path, tmp_path: Path) -> None:
+    run("explain", TEXT, "--model", folder, "--out", tmp_path / "result", "--format", "json")
+    assert json.loads((tmp_path / "result").read_text("utf-8"))["text"] == TEXT
+    run("explain", TEXT, "--model", folder, "--out", tmp_path / "RESULT.JSON")
+    assert json.loads((tmp_path / "RESULT.JSON").read_text("utf-8"))["text"] == TEXT
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF-")])
+def test_figures_are_written_by_their_endings(folder: Path, tmp_path: Path, name: str, start: bytes) -> None:
+    pytest.importorskip("matplotlib")
+    for again in range(2):
+        out = tmp_path / f"{again}{name}"
+        result = run("explain", TEXT, "--model", folder, "--method", "gxi", "--out", out)
+        assert (result.exit_code, result.output) == (0, "")
+    first, second = (file.read_bytes() for file in sorted(tmp_path.iterdir()))
+    assert first.startswith(start)
+    assert first == second
+
+
+def test_a_figure_shows_one_text_and_needs_matplotlib(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("good film\nbad end\n")
+    options = ("--lines", "--method", "gxi", "--out", tmp_path / "a.png")
+    assert_refused(run("explain", "--file", file, "--model", folder, *options), "a figure shows one text", "2")
+    monkeypatch.delitem(sys.modules, "limelight.show.figure", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    refused = run("explain", TEXT, "--model", "/no/such/model", "--out", tmp_path / "a.png")
+    assert_refused(refused, 'pip install "limelight[figures]"')
 
 
 def test_out_follows_links_and_keeps_permissions(folder: Path, tmp_path: Path) -> None:
@@ -278,7 +388,7 @@ def test_bad_input_is_refused_with_what_to_do(folder: Path, tmp_path: Path) -> N
     assert_refused(run("explain", "--file", tmp_path / "none.txt"), "there is no file", "check its name")
     assert_refused(run("explain", "--file", tmp_path), "is a folder")
     assert_refused(run("explain", "--file", latin), "not UTF-8", "0xe9 at position 3", "iconv")
-    assert_refused(run("explain", "-", stdin=b"\xff\xfe"), "standard input is not UTF-8")
+    assert_refused(run("explain", "-", stdin=b"\xe9"), "standard input is not UTF-8")
     assert_refused(run("explain", "caf\udce9"), "not valid UTF-8")
     assert_refused(run("explain", "hi", "--model", tmp_path / "none"), "does not exist")
     assert_refused(run("explain", "hi", *model, "--method", "lyme"), "did you mean 'lime'")
@@ -286,7 +396,7 @@ def test_bad_input_is_refused_with_what_to_do(folder: Path, tmp_path: Path) -> N
     assert_refused(run("explain", "hi", *model, "--target", "bad"), "unknown label 'bad'", "'negative'")
     assert_refused(run("explain", "hi", *model, "--samples", "0"), "at least 2")
     assert_refused(run("explain", "hi", *model, "--seed", "-1"), "seed")
-    assert_refused(run("explain", "hi", *model, "--method", "gxi", "--samples", "9"), "n_samples")
+    assert_refused(run("explain", "hi", *model, "--method", "gxi", "--samples", "9"), "unknown option", "--samples")
 
 
 def test_hostile_names_in_errors_do_not_act(folder: Path) -> None:
@@ -296,7 +406,7 @@ def test_hostile_names_in_errors_do_not_act(folder: Path) -> None:
     assert "␛[31m<U+202E>x[red]" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--features", "--removal", "--output", "--format"])
+@pytest.mark.parametrize("option", ["--removal", "--output", "--format", "--color", "--theme", "--sort"])
 def test_choices_are_checked(option: str) -> None:
     result = run("explain", "hi", option, "nothing")
     assert result.exit_code == 2
@@ -379,7 +489,15 @@ def test_a_closed_pipe_is_no_accident(folder: Path, format: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["explain", "--help"], ["train", "--help"], ["reproduce", "--help"], ["methods"]],
+    [
+        ["--version"],
+        ["--help"],
+        ["explain", "--help"],
+        ["train", "--help"],
+        ["reproduce", "--help"],
+        ["methods"],
+        ["show", str(SAVED)],
+    ],
 )
 def test_answers_without_torch(arguments: list[str]) -> None:
     code = (
@@ -405,7 +523,7 @@ def test_python_m_limelight_is_the_command() -> None:
 
 def test_help_has_examples() -> None:
     assert "limelight explain" in run("--help").stdout
-    for command in ("explain", "train"):
+    for command in ("explain", "show", "train"):
         result = run(command, "--help")
         assert result.exit_code == 0
         assert "Examples" in result.stdout
@@ -424,7 +542,7 @@ def test_methods_lists_all_with_what_they_need(columns: str) -> None:
             for name, default in way.parameters.items():
                 # As it is typed after --set.
                 assert f"{name}={default}" in words or f"{name}={str(default).lower()}" in words
-    assert "needs ratio game, not sampled, only for --removal mask --output logit" in words
+    assert "needs ratio game, not sampled, only for --removal mask and outputs linear in the logits" in words
     assert "sampled: needs perturbation, sampled n_samples=5000 n_permutations=none" in words
     assert max(map(len, result.stdout.splitlines())) <= int(columns)
 
@@ -507,6 +625,17 @@ def test_interrupted_before_anything_was_stored(data: Path, tmp_path: Path, monk
     result = run("train", data, "--out", tmp_path / "model")
     assert result.exit_code == 130
     assert "nothing was stored" in result.stderr
+
+
+def test_reproduce_says_before_it_starts_that_figures_need_an_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from limelight.cli import reproduce
+
+    monkeypatch.setattr(reproduce, "find_spec", lambda name: None)
+    result = run("reproduce", "fig1", "--out", tmp_path / "run", "--documents", "0")
+    assert result.stderr.startswith("note: figures need matplotlib")
+    assert 'pip install "limelight[figures]"' in result.stderr
 
 
 def test_interrupted_explaining_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,9 @@ def test_long_texts_ask_for_a_choice(folder: Path) -> None:
     refused = run(text, "--model", folder, "--method", "gxi")
     assert refused.exit_code == 2
     assert "tokens but this model reads 48" in refused.stderr
+    assert "use --truncate to keep the first 48" in refused.stderr.replace("\n", " ")
+    assert "--window" in refused.stderr
+    assert "=True" not in refused.stderr
     for choice, notice in (("--truncate", "were cut"), ("--window", "overlapping windows")):
         result = run(text, "--model", folder, "--method", "gxi", choice, "--format", "json")
         assert notice in json.loads(result.stdout)["explanations"][0]["notices"][0]
@@ -85,17 +89,23 @@ def test_lines_are_texts_and_a_bad_one_does_not_stop_the_others(ours: Path, tmp_
     first, empty, last = map(json.loads, result.stdout.removesuffix("\n").split("\n"))
     assert first["text"] == "A great film."
     assert last["text"] == "Très bad\u2028film"
-    assert empty["text"] == ""
-    assert "no words" in empty["error"]
-    assert result.stderr.startswith("error: line 2: the text has no words")
+    assert [own["id"] for own in (first, empty, last)] == [1, 2, 3]
+    assert (empty["text"], empty["error"]) == ("", "the text is blank")
+    assert result.stderr == "error: line 2 is blank and left out\n"
     table = run(*options)
     assert table.stdout.count("Why ") == 2
-    assert "error: the text has no words" in table.stdout
+    assert re.findall(r"^━━ (\d)  (.*?) *$", table.stdout, re.MULTILINE) == [
+        ("1", "A great film."),
+        ("3", "Très bad film"),
+    ]
+    assert "blank" not in table.stdout
+    assert table.stderr == "error: line 2 is blank and left out\n"
     for name in ("out.jsonl", "out.html", "out.txt"):
         run(*options, "--out", tmp_path / name)
     assert len((tmp_path / "out.jsonl").read_text("utf-8").split("\n")) == 4
     page = (tmp_path / "out.html").read_text("utf-8")
-    assert page.count("<main") == 2
+    assert page.count("<article") == 3
+    assert "the text is blank" in page
     assert page.count("<!DOCTYPE html>") == 1
     assert (tmp_path / "out.txt").read_text("utf-8").count("Why ") == 2
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from limelight.data import LabelledTexts, read_labelled
+from limelight.data import LabelledTexts, is_table, read_labelled, read_texts
 from limelight.errors import DataError, UnknownNameError
 
 Rows = list[tuple[Any, Any]]
@@ -141,6 +141,68 @@ def test_folder_as_imdb_is_distributed(tmp_path: Path) -> None:
     ]
     with pytest.raises(DataError, match=r"folder without \*/\*\.txt"):
         read_labelled(tmp_path / "pos")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_texts_are_read_with_ids_and_without_labels(tmp_path: Path, name: str) -> None:
+    path = WRITERS[name](tmp_path / name, ROWS, ("body", "key"))
+    data = read_texts(path, "body")
+    assert data.texts == tuple(text for text, _ in ROWS)
+    assert data.ids == (1, 2, 3, 4)
+    assert len(read_texts(path, "body", limit=3)) == 3
+    assert len(read_texts(path, "body", limit=99)) == 4
+    # CSV has strings only.
+    assert tuple(map(str, read_texts(path, "body", id_column="key").ids)) == ("1", "0", "0", "1")
+    assert read_texts(path, "body", second_column="body").texts[0] == (ROWS[0][0], ROWS[0][0])
+    with pytest.raises(UnknownNameError, match=r"'bdy': did you mean 'body'"):
+        read_texts(path, "bdy")
+
+
+def test_a_large_parquet_file_is_read_as_far_as_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = write_parquet(tmp_path / "a.parquet", [(f"text {i}", i) for i in range(200_000)])
+    read = []
+    batches = parquet.ParquetFile.iter_batches
+
+    def counted(self: Any, *args: Any, **options: Any) -> Any:
+        for batch in batches(self, *args, **options):
+            read.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", counted)
+    assert read_texts(path, limit=2).texts == ("text 0", "text 1")
+    assert sum(read) < 200_000
+
+
+def test_texts_that_are_missing_are_empty_and_others_an_error(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [("a", 1), (None, 2), (" ", 3)])
+    assert read_texts(path).texts == ("a", "", " ")
+    with pytest.raises(DataError, match="column 'label' must hold texts, but row 1 is 1"):
+        read_texts(path, "label")
+    with pytest.raises(DataError, match="is a folder"):
+        read_texts(tmp_path)
+    with pytest.raises(DataError, match="ids are whole numbers or strings"):
+        read_texts(write_jsonl(tmp_path / "b.jsonl", [("a", 1.5)]), id_column="label")
+    assert read_texts(write_jsonl(tmp_path / "c.jsonl", [("a", 2.0)]), id_column="label").ids == (2,)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.csv.gz", "unpack it first"),
+        ("a.XLSX", "save the sheet as CSV"),
+        ("a.docx", "save it as plain text (UTF-8), or its texts as CSV"),
+        ("a.json", "write one object per line and name it .jsonl"),
+        ("a.pkl", "save the data frame as Parquet or CSV"),
+        ("a.txt", None),
+    ],
+)
+def test_files_of_other_kinds_come_with_advice(tmp_path: Path, name: str, advice: str | None) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert not is_table(tmp_path / name)
+    with pytest.raises(DataError, match=r"use one of \.csv, \.tsv") as caught:
+        read_labelled(tmp_path / name)
+    assert (f"; {advice}" in str(caught.value)) is (advice is not None)
 
 
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────────

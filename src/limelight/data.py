@@ -1,4 +1,4 @@
-"""Labelled texts from a file: CSV, TSV, JSON lines, Parquet, or a folder with one subfolder of .txt files per label.
+"""Texts from a file: CSV, TSV, JSON lines or Parquet; with labels also a folder, one subfolder of .txt files per label.
 
 A file that cannot be used is a DataError that names it, the place and what to do, whatever is wrong with it. Half of a
 surrogate pair, as JSON can spell it ("\\ud83d"), is refused with its row: no file could hold what is learnt from it.
@@ -22,12 +22,21 @@ from typing import Any
 import numpy as np
 
 from limelight.arrays import Integers
+from limelight.document import Text
 from limelight.errors import DataError, ParameterError, UnknownNameError
 from limelight.files import reason
 
 Columns = dict[str, list[Any]]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
+_ADVICE = {
+    "unpack it first": (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz", ".7z"),
+    "save the sheet as CSV": (".xlsx", ".xls", ".xlsm", ".ods", ".numbers"),
+    "save it as plain text (UTF-8), or its texts as CSV": (".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pages"),
+    "write one object per line and name it .jsonl": (".json",),
+    "save the data frame as Parquet or CSV": (".pkl", ".pickle", ".feather", ".arrow", ".h5", ".hdf5", ".npy", ".npz"),
+}
+"""What to do with files of other kinds, by their suffixes."""
 _ROWS_SHOWN = 5
 """Row numbers that an error names: enough to find the pattern."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -77,11 +86,10 @@ def read_labelled(
     if label_names is not None and not isinstance(label_names, Mapping):
         raise ParameterError(f'label_names must be a mapping such as {{"0": "negative"}}: got {label_names!r:.80}')
     file = Path(path)
-    columns = _read_columns(file, text_column, label_column)
-    for name in (text_column, label_column):
-        if name not in columns:
-            raise UnknownNameError(f"column of {file}", name, columns)
-    texts, raw = columns[text_column], columns[label_column]
+    if _is_folder(file):
+        texts, raw = _read_folders(file)
+    else:
+        texts, raw = _read_columns(file, (text_column, label_column))
     if not texts:
         raise DataError(f"{file} has no rows: give a file with a text and a label in each row")
     _check_texts(file, texts, text_column)
@@ -89,21 +97,79 @@ def read_labelled(
     return LabelledTexts(tuple(texts), numbers, names)
 
 
+@dataclass(frozen=True)
+class IdentifiedTexts:
+    """Texts, or pairs of them, each with an id; one that the file leaves empty is an empty string here."""
+
+    ids: tuple[int | str, ...]
+    texts: tuple[Text, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def read_texts(
+    path: str | os.PathLike[str],
+    text_column: str = "text",
+    *,
+    second_column: str | None = None,
+    id_column: str | None = None,
+    limit: int | None = None,
+) -> IdentifiedTexts:
+    """The texts of a table, or its pairs of texts where there is a second column; at most the first `limit` rows.
+
+    An id is what the id column holds, or the number of the row, from 1 and without the header.
+    """
+    file = Path(path)
+    if _is_folder(file):
+        raise DataError(f"{file} is a folder: name a file")
+    wanted = [name for name in (text_column, second_column, id_column) if name is not None]
+    columns = [column[:limit] for column in _read_columns(file, wanted, limit)]
+    if not columns[0]:
+        raise DataError(f"{file} has no rows: give a file with a text in each row")
+    texts = [
+        ["" if text is None else text for text in column] for column in columns[: 1 if second_column is None else 2]
+    ]
+    for column, name in zip(texts, wanted, strict=False):
+        _check_strings(file, column, name)
+    ids = range(1, len(columns[0]) + 1) if id_column is None else _ids(file, columns[-1], id_column)
+    joined: Iterable[Text] = texts[0] if second_column is None else zip(*texts, strict=True)
+    return IdentifiedTexts(tuple(ids), tuple(joined))
+
+
+def is_table(file: Path) -> bool:
+    """Whether its name says that it has rows and columns."""
+    return file.suffix.lower() in SUFFIXES
+
+
+def _advice_on(file: Path) -> str | None:
+    """What to do with a file whose name says that it is of a kind that limelight does not read."""
+    suffix = file.suffix.lower()
+    return next((advice for advice, suffixes in _ADVICE.items() if suffix in suffixes), None)
+
+
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_columns(file: Path, text_column: str, label_column: str) -> Columns:
-    if _is_folder(file):
-        texts, labels = _read_folders(file)
-        return {text_column: texts, label_column: labels}
+def _read_columns(file: Path, wanted: Sequence[str], limit: int | None = None) -> list[list[Any]]:
+    """The values of these columns; rows beyond `limit` need not be read."""
     suffix = file.suffix.lower()
     if suffix in (".csv", ".tsv"):
-        return _read_csv(file, "," if suffix == ".csv" else "\t")
-    if suffix in (".jsonl", ".ndjson"):
-        return _read_jsonl(file)
-    if suffix == ".parquet":
-        return _read_parquet(file, (text_column, label_column))
-    raise DataError(f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}")
+        columns = _read_csv(file, "," if suffix == ".csv" else "\t")
+    elif suffix in (".jsonl", ".ndjson"):
+        columns = _read_jsonl(file)
+    elif suffix == ".parquet":
+        columns = _read_parquet(file, wanted, limit)
+    else:
+        advice = _advice_on(file)
+        raise DataError(
+            f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
+            f"{'' if advice is None else f'; {advice}'}"
+        )
+    for name in wanted:
+        if name not in columns:
+            raise UnknownNameError(f"column of {file}", name, columns)
+    return [columns[name] for name in wanted]
 
 
 def _is_folder(file: Path) -> bool:
@@ -207,7 +273,7 @@ def _same_name(file: Path, names: Sequence[str]) -> DataError:
     return DataError(f"{file} has two columns of the same name: {', '.join(names):.200}; rename one of them")
 
 
-def _read_parquet(file: Path, wanted: Iterable[str]) -> Columns:
+def _read_parquet(file: Path, wanted: Iterable[str], limit: int | None) -> Columns:
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -218,9 +284,14 @@ def _read_parquet(file: Path, wanted: Iterable[str]) -> Columns:
             read = [name for name in wanted if name in names]
             if any(names.count(name) > 1 for name in read):
                 raise _same_name(file, names)
-            table = parquet.read(columns=read)
-        # The other columns are named, for an error to list, but not read.
-        return {name: table.column(name).to_pylist() if name in read else [] for name in names}
+            # The other columns are named, for an error to list, but not read.
+            columns: Columns = {name: [] for name in names}
+            for batch in parquet.iter_batches(columns=read):
+                for name in read:
+                    columns[name] += batch.column(name).to_pylist()
+                if limit is not None and read and len(columns[read[0]]) >= limit:
+                    break
+            return columns
     except DataError:
         raise
     # It raises its own errors, the system's, those of decoding (bad UTF-8) and of dates that Python does not have.
@@ -269,6 +340,10 @@ def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
         raise DataError(
             f"{file}: {len(empty)} of {len(texts)} texts are empty or null ({_rows(empty)}): remove these rows"
         )
+    _check_strings(file, texts, column)
+
+
+def _check_strings(file: Path, texts: Sequence[Any], column: str) -> None:
     for i, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise DataError(
@@ -276,6 +351,24 @@ def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
             )
         if half := _half_of_a_pair(text):
             raise DataError(f"{file}: the text of row {i} holds {half}: write the character in full, or remove the row")
+
+
+def _ids(file: Path, values: Sequence[Any], column: str) -> list[int | str]:
+    missing = [i for i, value in enumerate(values, start=1) if value is None or value == "" or value != value]
+    if missing:
+        raise DataError(
+            f"{file}: {len(missing)} of {len(values)} ids are null ({_rows(missing)}): fill them in, or name no column"
+        )
+    ids = []
+    for i, value in enumerate(values, start=1):
+        if isinstance(value, float) and value.is_integer():  # whole numbers that passed through a column of floats
+            value = int(value)
+        if not isinstance(value, int | str) or isinstance(value, bool):
+            raise DataError(
+                f"{file}: row {i} has the id {value!r:.40} in column {column!r}; ids are whole numbers or strings"
+            )
+        ids.append(value)
+    return ids
 
 
 def _half_of_a_pair(text: str) -> str | None:

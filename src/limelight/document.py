@@ -53,7 +53,7 @@ _WORD = re.compile(
 _STRAIGHT_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201b": "'"})
 
 
-def _form(surface: str) -> str:
+def form_of(surface: str) -> str:
     """How a word is looked up: lower case, with plain quotes. The unknown token keeps its own spelling."""
     return UNKNOWN if surface == UNKNOWN else surface.lower().translate(_STRAIGHT_QUOTES)
 
@@ -61,7 +61,7 @@ def _form(surface: str) -> str:
 def _forms(surfaces: list[str], text: str) -> list[str]:
     """The forms of the words of a text."""
     if UNKNOWN in text:
-        return [_form(surface) for surface in surfaces]
+        return [form_of(surface) for surface in surfaces]
     # One call for all words; a line break separates them, so each is lowered as if it stood alone.
     forms = "\n".join(surfaces).lower()
     return (forms if text.isascii() else forms.translate(_STRAIGHT_QUOTES)).split("\n") if forms else []

@@ -11,6 +11,8 @@
     ├── NumericalError           a result that is not finite, or a tolerance that cannot be met
     └── TooLargeError            a question that takes more memory than there is
 
+and what goes well but is not to be relied on, which is no error: ExplanationWarning.
+
 Each message says what was wrong, what was given, and what to do.
 """
 
@@ -106,3 +108,7 @@ class NumericalError(LimelightError, ArithmeticError):
 
 class TooLargeError(LimelightError, MemoryError):
     """What was asked takes more memory than there is."""
+
+
+class ExplanationWarning(UserWarning):
+    """Something speaks against relying on an explanation: the sentences of its diagnostics["warnings"]."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_args, overload
 
 import numpy as np
@@ -19,6 +20,7 @@ from limelight.document import Document, Span, Text, check_pair, check_single, i
 from limelight.errors import (
     CapabilityError,
     EmptyTextError,
+    ExplanationWarning,
     InputError,
     NumericalError,
     ParameterError,
@@ -26,6 +28,7 @@ from limelight.errors import (
     known_name,
     shown,
 )
+from limelight.evidence import warnings_of
 from limelight.explainers.method import (
     Approximate,
     Bounded,
@@ -36,6 +39,7 @@ from limelight.explainers.method import (
     Terms,
     Way,
     Weights,
+    defaults,
     find,
     unknown_option,
 )
@@ -44,7 +48,8 @@ from limelight.explanation import Comparison, Explanation, GroupWeights, Predict
 from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
 from limelight.outputs import Output, Quantity, probabilities
 from limelight.progress import SILENT, Progress
-from limelight.view import Classifier, Divisible, Noting, Perturbable, ReadsMany, Removal, View
+from limelight.verdict import verdict
+from limelight.view import Classifier, Divisible, KnowsWords, Noting, Perturbable, ReadsMany, Removal, View
 
 Chosen = tuple[Method, Way]
 T = TypeVar("T")
@@ -107,6 +112,9 @@ def explain(
     "first" or "second". `progress` is told how far the work is, and stops it by raising an exception. The other options
     are the method's own: see limelight.methods().
 
+    What speaks against relying on an explanation is said by Python's `warnings`, in words, and kept in its
+    diagnostics["warnings"].
+
     A text is a string, or a tuple of two for a model that reads pairs. A list of texts gives a list of explanations,
     each as if it had been asked for alone; they are computed together where that is faster.
     """
@@ -116,8 +124,10 @@ def explain(
     chosen = find(method)
     if _is_one(model, text):
         found = asked.explanations(view_of(model, text), [chosen])
+        _warn(found)
         return Comparison(tuple(found)) if asked.wants_all(model.labels) else found[0]
     per_text = asked.of_many(views(model, _texts(model, text)), chosen)
+    _warn(explanation for found in per_text for explanation in found)
     if asked.wants_all(model.labels):
         return [Comparison(tuple(found)) for found in per_text]
     return [found[0] for found in per_text]
@@ -139,8 +149,11 @@ def compare(
 ) -> Comparison:
     """Several methods on the same features of a text: a list of their ids, or "all" that apply to the model.
 
-    Default: those of the paper's Figure 1 and the exact values beside them, as far as they apply. The arguments are
-    those of `explain`; with target="all" there is an explanation for each method and label.
+    Default, as far as they apply: for limelight's own models those of the paper's Figure 1 and the exact values beside
+    them; for all others LIME, Shapley, leave-one-out, integrated gradients and attention, which run the model some
+    10,000 times: 5,000 times each for LIME and Shapley (`n_samples` sets it; Shapley takes at least 8 per word), once
+    per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, and once. The arguments are those of
+    `explain`; with target="all" there is an explanation for each method and label.
 
     An option goes to each method that has it; one that no method has is an error.
     """
@@ -151,7 +164,17 @@ def compare(
     named = None if methods is None or everything else _named(methods)
     view = view_of(model, text)
     chosen = asked.applicable(view) if everything else named
-    return Comparison(tuple(asked.explanations(view, chosen)))
+    found = asked.explanations(view, chosen)
+    _warn(found)
+    return Comparison(tuple(found))
+
+
+def _warn(explanations: Iterable[Explanation]) -> None:
+    """Python's own warnings, one for each explanation that something speaks against."""
+    for explanation in explanations:
+        if said := warnings_of(explanation):
+            about = f"{explanation.method} for {shown(explanation.target)}"
+            warnings.warn(f"{about}: {'; '.join(said)}", ExplanationWarning, stacklevel=3)
 
 
 def view_of(model: Classifier, text: object) -> View:
@@ -249,7 +272,7 @@ def _named(given: object) -> list[Method]:
     if names is None:
         raise ParameterError(f'methods must be a list of method ids, or "all": got {shown(given)}')
     if not names:
-        raise InputError("methods is empty: name at least one, or leave it out for those of Figure 1")
+        raise InputError("methods is empty: name at least one, or leave it out for the usual ones")
     return [find(name) for name in names]
 
 
@@ -297,7 +320,7 @@ class _Asked:
 
     def wants_all(self, labels: Sequence[str]) -> bool:
         """Whether every label is asked for; one that is called so is that label."""
-        return self.target == ALL and ALL not in labels
+        return isinstance(self.target, str) and self.target == ALL and ALL not in labels
 
     def applicable(self, view: View) -> list[Method]:
         """The methods that have a way for this view."""
@@ -311,9 +334,14 @@ class _Asked:
         chosen = self._chosen(view, features, methods)
         prediction = predict(view)
         questions = self._questions(view, features, prediction)
-        return [
-            explanation for method, way in chosen for explanation in self._answered(method, way, questions, prediction)
-        ]
+        explanations: list[Explanation] = []
+        for method, way in chosen:
+            try:
+                explanations += self._answered(method, way, questions, prediction)
+            except CapabilityError:
+                if methods is not None:  # what nobody named is shown where the model can do it
+                    raise
+        return explanations
 
     def of_many(self, views: Sequence[View], method: Method) -> list[list[Explanation]]:
         """One method on many texts, together where its way can do that: for each text an explanation per quantity."""
@@ -393,8 +421,7 @@ class _Asked:
             raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
         terms, options = self._terms(view), list(self.options)
         if methods is None:
-            ways = [(method, method.way_for(view, terms, features, options)) for method in all_methods()]
-            chosen = [(method, way) for method, way in ways if way is not None and way.default]
+            chosen = defaults(view, terms, features, options)
         else:
             chosen = [(method, method.required_way(view, terms, features, options)) for method in methods]
         for name in self.options:
@@ -471,15 +498,21 @@ class _Asked:
                 "options, or check the model's weights"
             )
         accuracy = weights.accuracy
-        stated: dict[str, Any] = {}
+        stated: dict[str, Any] = {"rounding": float(weights.rounding)}
         if isinstance(accuracy, Bounded):
             stated["error"] = accuracy.error
         if isinstance(accuracy, Approximate):
             stated["approximation"] = accuracy.note
+        if isinstance(accuracy, Sampled) and accuracy.freedom is not None:
+            stated["freedom"] = accuracy.freedom
         document, quantity, view = question.document, question.quantity, question.view
         spans, sides = _in_own_texts(document, question.features.spans)
         notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
-        return Explanation(
+        unknown = view.unknown_words() if isinstance(view, KnowsWords) else frozenset()
+        if unknown:
+            stated["unknown"] = [j for j, owned in enumerate(question.features.owned) if unknown.issuperset(owned)]
+            notes = (*notes, _of_unknown(len(unknown), len(document.words)))
+        explanation = Explanation(
             text=document.given,
             method=method.id,
             label=method.label,
@@ -505,6 +538,12 @@ class _Asked:
             diagnostics={**stated, **weights.diagnostics},
             notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
         )
+        said = verdict(explanation, weights.warnings)
+        return replace(explanation, diagnostics={**explanation.diagnostics, "warnings": said})
+
+
+def _of_unknown(unknown: int, words: int) -> str:
+    return f"the model does not know {unknown:,} of the {words:,} words, and reads all of them as one and the same"
 
 
 def _in_own_texts(

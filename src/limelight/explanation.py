@@ -308,6 +308,12 @@ class Explanation:
 
         return page([self])
 
+    def plot(self, *, top: int = 10) -> Any:
+        """A matplotlib figure: the text in its colours, and bars with 95 % intervals for the `top` strongest words."""
+        from limelight.show.figure import figure_of
+
+        return figure_of([self], top=top)
+
     def _repr_html_(self) -> str:
         from limelight.show.html import fragment
 
@@ -418,6 +424,12 @@ class Comparison(Sequence[Explanation]):
         from limelight.show.html import page
 
         return page(self.explanations)
+
+    def plot(self, *, top: int = 10) -> Any:
+        """A matplotlib figure: the text as each method colours it, and bars for the `top` strongest words of each."""
+        from limelight.show.figure import figure_of
+
+        return figure_of(self.explanations, top=top)
 
     def _repr_html_(self) -> str:
         from limelight.show.html import fragment

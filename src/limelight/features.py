@@ -14,6 +14,7 @@ The texts of a pair do not share features: a word that stands in both is two of 
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,11 +95,14 @@ def checked_kind(wanted: object) -> Wanted:
         if isinstance(wanted[0], str):
             known_name("kind of features for the outer level", wanted[0], OF_PASSAGES)
         known_name("kind of features for the inner level", wanted[1], [kind for kind in KINDS if kind != "sentences"])
-        if wanted[0] == wanted[1]:
+        if isinstance(wanted[0], str) and wanted[0] == wanted[1]:
             raise InputError(f"two levels must differ: got {shown(wanted)}; write features={shown(wanted[0])}")
         return wanted
-    if callable(wanted) or (isinstance(wanted, Iterable) and not isinstance(wanted, bytes | Mapping)):
-        return wanted if callable(wanted) else list(wanted)
+    if callable(wanted):
+        return wanted
+    if isinstance(wanted, Iterable) and not isinstance(wanted, bytes | bytearray | Mapping):
+        with contextlib.suppress(TypeError):  # NumPy's scalars say that they can be iterated over
+            return list(wanted)
     raise ParameterError(
         f"features must be one of {', '.join(map(repr, KINDS))}, two of them, a list of (start, end) spans, or a "
         f"function that gives such a list for a text: got {shown(wanted)}"
@@ -123,7 +127,7 @@ def divided_words(document: Document, wanted: Wanted) -> tuple[Word, ...] | None
 
 def features_of(document: Document, wanted: Wanted = "words", parts: Parts = "both") -> Features:
     """Group the words of a document into features."""
-    chosen = _chosen_words(document, parts)
+    wanted, chosen = checked_kind(wanted), _chosen_words(document, parts)
     if isinstance(wanted, tuple) and _has_levels(wanted):
         return _two_levels(document, chosen, *wanted)
     owned, spans, names = _level(document, chosen, wanted)
@@ -247,18 +251,20 @@ def _chosen_words(document: Document, parts: Parts) -> Sequence[int]:
 
 def _spans(document: Document, wanted: Wanted) -> list[Span]:
     """The spans of passages, as places in the document's text."""
-    from limelight.passages import phrase_spans, sentence_spans
-
-    rule = {"sentences": sentence_spans, "phrases": phrase_spans}[wanted] if isinstance(wanted, str) else wanted
     texts = [document.text[start:end] for start, end in document.sides]
-    if callable(rule):
-        given = [_by_function(rule, text) for text in texts]
+    if isinstance(wanted, str):
+        from limelight import passages  # its patterns take as long to compile as a short text takes to explain
+
+        rule = passages.sentence_spans if wanted == "sentences" else passages.phrase_spans
+        given = [rule(text) for text in texts]
+    elif callable(wanted):
+        given = [_by_function(wanted, text) for text in texts]
     elif len(texts) == 1:
-        given = [_checked(rule, texts[0])]
+        given = [_checked(wanted, texts[0])]
     else:
-        if len(rule) != 2 or any(isinstance(own, str) or not isinstance(own, Iterable) for own in rule):
-            raise InputError(f"spans of a pair are two lists, one for each text: got {shown(rule)}")
-        given = [_checked(own, text) for own, text in zip(rule, texts, strict=True)]
+        if len(wanted) != 2 or any(isinstance(own, str) or not isinstance(own, Iterable) for own in wanted):
+            raise InputError(f"spans of a pair are two lists, one for each text: got {shown(wanted)}")
+        given = [_checked(own, text) for own, text in zip(wanted, texts, strict=True)]
     return [
         (start + offset, end + offset)
         for spans, (offset, _) in zip(given, document.sides, strict=True)

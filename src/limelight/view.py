@@ -94,6 +94,40 @@ class NotingGame(Protocol):
     def notices(self) -> tuple[str, ...]: ...
 
 
+ROUNDING = 1e-6
+"""How far logits are rounded where a view does not say: a few times the precision of float32."""
+
+
+@runtime_checkable
+class Rounded(Protocol):
+    """A view, or a game, that knows how far its logits are rounded, as a part of the largest of them."""
+
+    @property
+    def rounding(self) -> float: ...
+
+
+def rounding_of(*asked: object) -> float:
+    """What the first of them that knows it says."""
+    return next((one.rounding for one in asked if isinstance(one, Rounded)), ROUNDING)
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """A view that can tell the words that its model knows from those that it reads as one and the same."""
+
+    def unknown_words(self) -> frozenset[int]:
+        """The numbers of the document's words that the model does not know."""
+
+
+@runtime_checkable
+class Clipping(Protocol):
+    """A game that cuts logits which would be infinite."""
+
+    @property
+    def clipped(self) -> float:
+        """The share of the coalitions answered so far whose logits were cut."""
+
+
 class Memo:
     """What a view has computed already: each thing once, also where several threads ask for it."""
 
@@ -222,7 +256,8 @@ Direction = Callable[[Floats], Floats]
 class Integrable(Protocol):
     """Gives gradients at points between a baseline (point 0) and the text (point 1)."""
 
-    def path_gradients(self, baseline: str, points: Floats, direction: Direction) -> PathGradients: ...
+    def path_gradients(self, baseline: str, moved: Integers, points: Floats, direction: Direction) -> PathGradients:
+        """`moved`: the numbers of the words that the baseline replaces; all others are themselves at every point."""
 
 
 @runtime_checkable

@@ -176,7 +176,8 @@ def test_a_method_that_does_not_apply_says_so() -> None:
 
         def view(self, text: str) -> Any:
             whole = small_model().view(text)
-            return type("Seen", (), {name: getattr(whole, name) for name in ("document", "labels", "logits")})()
+            known = ("document", "labels", "kind", "outputs", "logits")
+            return type("Seen", (), {name: getattr(whole, name) for name in known})()
 
     with pytest.raises(CapabilityError, match="gxi"):
         check_explainer("gxi", Blind())  # type: ignore[arg-type]

@@ -318,10 +318,10 @@ def test_any_ridge_solves_the_normal_equations(d: int, n: int, exponent: int, or
 
 def test_sampled_coefficients_of_many_runs_know_the_same_limits() -> None:
     from limelight.explainers.lime import sampled_coefficients
-    from limelight.outputs import Quantity
     from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
     from limelight.explainers.method import Question
     from limelight.features import features_of
+    from limelight.outputs import Quantity
 
     view = small_model().view(SIX)
     question = Question(

@@ -238,7 +238,9 @@ def test_a_model_on_a_gpu_is_explained_there(monkeypatch: pytest.MonkeyPatch) ->
         settings = LimeSettings(n_samples=300, original_first=False)
         by_numpy = fits_by_numpy(question(text), settings, 1, 7)[REMOVALS.index("delete")][0]
         np.testing.assert_allclose(explanation.weights, by_numpy.coefficients[:, 0], atol=SAME)
-        assert explanation.diagnostics["r2"] == pytest.approx(by_numpy.r2[0], abs=SAME)
+        # The only word of a text is removed in every sample: nothing varies, and there is no share to explain.
+        r2 = None if len(explanation) == 1 else pytest.approx(by_numpy.r2[0], abs=SAME)
+        assert explanation.diagnostics["r2"] == r2
         assert explanation.diagnostics["model_prediction"] == pytest.approx(
             model.predict_logits([text])[0][TARGET], abs=SAME
         )

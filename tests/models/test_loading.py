@@ -19,6 +19,7 @@ import torch
 import limelight
 from conftest import small_model
 from limelight.errors import CheckpointError, ParameterError, UnknownNameError
+from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface import hub
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.words import checkpoint
@@ -64,7 +65,15 @@ def test_a_folder_of_ours_and_none_are_ours(tmp_path: Path) -> None:
     config = tmp_path / "ours" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "bert"}))
     assert isinstance(limelight.load(tmp_path / "ours"), AttentionClassifier)  # its kind decides
-    for option in ({"dtype": "float16"}, {"window": True}, {"max_length": 9}, {"labels": ("a", "b")}):
+    for option in (
+        {"dtype": "float16"},
+        {"window": True},
+        {"max_length": 9},
+        {"labels": ("a", "b")},
+        {"kind": "multi-label"},
+        {"pairs": True},
+        {"words": str.split},
+    ):
         with pytest.raises(ParameterError, match=f"only Hugging Face models take {next(iter(option))}: leave that out"):
             limelight.load(tmp_path / "ours", **option)  # type: ignore[arg-type]
 
@@ -78,11 +87,16 @@ def test_options_reach_the_classifier(tmp_path: Path) -> None:
         truncate=True,
         max_length=10,
         labels=("a", "b", "c"),
+        kind="multi-label",
+        pairs=True,
+        words=str.split,
         batch_tokens=7,
     )
     assert isinstance(classifier, HuggingFaceClassifier)
     assert (classifier.dtype, classifier.max_length, classifier.long_texts) == (torch.bfloat16, 10, "truncate")
     assert classifier.labels == ("a", "b", "c")
+    assert (classifier.kind, classifier.pairs) == ("multi-label", True)
+    assert [word.form for word in classifier.view(("it's", "film!")).document.words] == ["it's", "film!"]
     with pytest.raises(UnknownNameError, match="did you mean 'float16'"):
         limelight.load(folder, dtype="float61")
 
@@ -355,5 +369,53 @@ def test_a_model_without_its_tokenizer_is_told_so() -> None:
     model: Any = small_transformer("bert")[0]
     with pytest.raises(ParameterError, match=r"reads no texts: give its tokenizer too, wrap\(model, tokenizer\)"):
         limelight.wrap(model)
-    with pytest.raises(ParameterError, match="only a function can take mask: leave that out"):
-        limelight.wrap(*small_transformer("bert"), mask="x")
+    for option in ({"mask": "x"}, {"cache": "folder"}, {"max_calls": 9}, {"name": "f"}, {"batch_texts": 3}):
+        with pytest.raises(ParameterError, match=f"only a function can take {next(iter(option))}: leave that out"):
+            limelight.wrap(*small_transformer("bert"), **option)
+
+
+def test_options_reach_a_function(tmp_path: Path) -> None:
+    asked: list[list[Any]] = []
+
+    def f(texts: list[Any]) -> list[list[float]]:
+        asked.append(texts)
+        return [[0.9, 0.8] for _ in texts]
+
+    model = limelight.wrap(
+        f,
+        labels=("new", "red"),
+        kind="multi-label",
+        pairs=True,
+        words=str.split,
+        mask="_",
+        batch_texts=2,
+        cache=tmp_path / "answers",
+        max_calls=100,
+        name="colours",
+    )
+    assert isinstance(model, BlackBoxClassifier)
+    assert (model.labels, model.kind, model.pairs) == (("new", "red"), "multi-label", True)
+    e = limelight.explain(model, ("it's new", "or red"), "leave-one-out")
+    assert e.features == ("it's", "new", "or", "red")
+    assert ("it's _", "or red") in [text for texts in asked for text in texts]
+    assert max(map(len, asked)) == 2
+    assert list((tmp_path / "answers").iterdir())
+    with pytest.raises(ParameterError, match="max_calls"):
+        limelight.wrap(f, labels=("new", "red"), max_calls=0)
+
+
+def test_an_object_that_predicts_numbers_is_a_regression() -> None:
+    class Lengths:
+        classes_ = ("short", "long")
+
+        def predict(self, texts: list[str]) -> list[int]:
+            return [len(text) for text in texts]
+
+        def predict_proba(self, texts: list[str]) -> list[list[float]]:
+            return [[0.25, 0.75] for _ in texts]
+
+    numbers, chances = limelight.wrap(Lengths(), kind="regression"), limelight.wrap(Lengths())
+    assert (numbers.kind, numbers.labels) == ("regression", ("value",))
+    assert numbers.predict_logits(["film"]).tolist() == [[4.0]]
+    assert (chances.kind, chances.labels) == ("classes", ("short", "long"))
+    assert chances.predict_proba(["film"]).tolist() == [[0.25, 0.75]]

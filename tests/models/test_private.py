@@ -18,7 +18,7 @@ from limelight.errors import CapabilityError
 from limelight.features import features_of
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.progress import Silent
-from reference.small_transformers import FAMILIES, small_transformer
+from reference.small_transformers import FAMILIES, small_pair_transformer, small_transformer
 
 TEXT = "It's great, but the film is far too long!"
 
@@ -85,7 +85,9 @@ ACTIONS: dict[str, Callable[[HuggingFaceClassifier], Any]] = {
     "delete": lambda classifier: ask_game(classifier, "delete"),
     "hide": lambda classifier: ask_game(classifier, "attention"),
     "gradients": lambda classifier: classifier.view(TEXT).gradients(np.eye(3)[1]).gradients,
-    "path": lambda classifier: classifier.view(TEXT).path_gradients("mask", np.array([0.5]), np.tanh).slopes,
+    "path": lambda classifier: (
+        classifier.view(TEXT).path_gradients("mask", np.arange(4), np.array([0.5]), np.tanh).slopes
+    ),
     "attention": lambda classifier: classifier.view(TEXT).attention_layers()[0].weights,
     "lime": lambda classifier: limelight.explain(classifier, TEXT, "lime", n_samples=30).weights,
 }
@@ -125,6 +127,20 @@ def test_everything_is_as_found(family: str, training: bool, action: str) -> Non
         assert state_of_model(model) == before
         assert state_of_process() == process
         assert state_of_tokenizer(own) == tokenizer
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "gxi", "rollout", "integrated-gradients"])
+def test_everything_is_as_found_after_a_pair(method: str) -> None:
+    model, own = small_pair_transformer("bert")
+    own("a film", truncation=True, max_length=7, padding="max_length")
+    before, process, tokenizer = state_of_model(model.train()), state_of_process(), state_of_tokenizer(own)
+    assert tokenizer != (None, None)
+    classifier = wrapped(model, own, pairs=True)
+    limelight.explain(classifier, (TEXT, "a film"), method)
+    classifier.predict_logits([(TEXT, "")])
+    assert state_of_model(model) == before
+    assert state_of_process() == process
+    assert state_of_tokenizer(own) == tokenizer
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from functools import cache
 from typing import Any
@@ -73,7 +74,8 @@ def tokenizer(kind: str, roberta_like: bool = False) -> Any:
         trainer = trainers.UnigramTrainer(vocab_size=250, special_tokens=specials, unk_token=unk, show_progress=False)
     trained.train_from_iterator(CORPUS, trainer)
     ids = [(cls, trained.token_to_id(cls)), (sep, trained.token_to_id(sep))]
-    trained.post_processor = processors.TemplateProcessing(single=f"{cls} $A {sep}", special_tokens=ids)
+    pair = f"{cls} $A {sep} {sep} $B {sep}" if roberta_like else f"{cls} $A {sep} $B:1 {sep}:1"
+    trained.post_processor = processors.TemplateProcessing(single=f"{cls} $A {sep}", pair=pair, special_tokens=ids)
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=trained,
         cls_token=cls,
@@ -85,8 +87,20 @@ def tokenizer(kind: str, roberta_like: bool = False) -> Any:
     )
 
 
-def small_transformer(family: str, seed: int = 0, labels: tuple[str, ...] = LABELS) -> tuple[Any, Any]:
-    """A model and its tokenizer: two layers, two heads, weights large enough that words matter."""
+def small_pair_transformer(family: str, seed: int = 0) -> tuple[Any, Any]:
+    """A model that reads pairs, and its tokenizer: with types of tokens where the family's own tokenizer has them."""
+    model, own = small_transformer(family, seed)
+    if family in ("bert", "electra", "deberta", "deberta-v2"):
+        own = copy.deepcopy(own)
+        own.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
+    return model, own
+
+
+def small_transformer(family: str, seed: int = 0, labels: tuple[str, ...] = LABELS, **settings: Any) -> tuple[Any, Any]:
+    """A model and its tokenizer: two layers, two heads, weights large enough that words matter.
+
+    `settings` are further ones of its configuration.
+    """
     roberta_like = family in ("roberta", "mpnet", "xlm-roberta")
     own = tokenizer(_KIND.get(family, "wordpiece"), roberta_like)
     sizes: dict[str, Any] = {
@@ -108,7 +122,7 @@ def small_transformer(family: str, seed: int = 0, labels: tuple[str, ...] = LABE
         sizes["embedding_size"] = 8
     if family.startswith("deberta"):
         sizes |= {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
-    config = transformers.AutoConfig.for_model(family, **sizes)
+    config = transformers.AutoConfig.for_model(family, **sizes, **settings)
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         # DeBERTa's module calls torch.jit.script when it is imported, which torch calls deprecated.

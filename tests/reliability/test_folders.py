@@ -504,7 +504,7 @@ def test_what_is_no_programming_error_is_one_line(monkeypatch: pytest.MonkeyPatc
     def fails(*given: object) -> None:
         raise error
 
-    monkeypatch.setattr("limelight.cli.explain.read_text", fails)
+    monkeypatch.setattr("limelight.cli.reading.read_text", fails)
     result = CliRunner().invoke(app, ["explain", TEXT])
     assert result.exit_code == 2
     assert told in result.stderr
@@ -518,7 +518,7 @@ def test_a_programming_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch, erro
     def fails(*given: object) -> None:
         raise error
 
-    monkeypatch.setattr("limelight.cli.explain.read_text", fails)
+    monkeypatch.setattr("limelight.cli.reading.read_text", fails)
     assert CliRunner().invoke(app, ["explain", TEXT]).exception is error
     assert application.no_programming_error(error) is None
 

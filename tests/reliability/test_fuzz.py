@@ -135,11 +135,15 @@ TEXT = "the film was great"
     [
         ({"target": 3}, UnknownNameError, "unknown label 3: choose from 'negative', 'neutral', 'positive'"),
         ({"target": np.array(["positive"])}, UnknownNameError, "unknown label array(['positive']"),
-        ({"features": None}, UnknownNameError, "unknown kind of features None: choose from 'words', 'occurrences'"),
-        ({"features": ["words"]}, UnknownNameError, "unknown kind of features ['words']"),
+        ({"features": None}, ParameterError, "features must be one of 'words', 'occurrences', 'sentences', 'phrases'"),
+        ({"features": ["words"]}, InputError, "a span is a pair (start, end)"),
         ({"removal": []}, UnknownNameError, "unknown removal []: choose from 'mask', 'delete', 'attention'"),
         ({"removal": np.array(["mask", "delete"])}, UnknownNameError, "unknown removal array("),
-        ({"output": {}}, UnknownNameError, "unknown output {}: choose from 'logit', 'probability'"),
+        (
+            {"output": {}},
+            UnknownNameError,
+            "unknown output {}: choose from 'logit', 'log-odds', 'probability', 'value'",
+        ),
         ({"seed": 1.5}, ParameterError, "seed must be a whole number of at least 0: got 1.5"),
         ({"seed": None}, ParameterError, "seed must be a whole number of at least 0: got None"),
         ({"seed": np.timedelta64(5)}, ParameterError, "seed must be a whole number of at least 0: got "),
@@ -201,8 +205,9 @@ def test_what_is_no_text_is_named(text: Any, told: str) -> None:
 
 
 def test_any_ordered_collection_of_texts_is_a_list() -> None:
-    wanted = limelight.explain(small_model(), [TEXT, "bad"], "gxi")
-    for texts in ((TEXT, "bad"), np.array([TEXT, "bad"]), (text for text in (TEXT, "bad"))):
+    three = [TEXT, "bad", "film"]  # a tuple of two is a pair
+    wanted = limelight.explain(small_model(), three, "gxi")
+    for texts in (tuple(three), np.array(three), (text for text in three)):
         assert limelight.explain(small_model(), texts, "gxi") == wanted  # type: ignore[call-overload]
     assert limelight.explain(small_model(), [], "gxi") == []
 

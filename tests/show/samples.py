@@ -8,21 +8,26 @@ from typing import Any
 import numpy as np
 
 from limelight.document import Document
-from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.features import features_of
+from limelight.explaining import _in_own_texts
+from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
+from limelight.features import Parts, Wanted, features_of
+from limelight.outputs import Kind, probabilities
 from limelight.stored import METHODS_OF_0_1
 
 
 def comparison_of(
-    text: str,
+    text: str | tuple[str, str],
     weights: Sequence[float] | np.ndarray | None = None,
     *,
     methods: Sequence[str] = ("lime",),
     stderr: Sequence[float] | None = None,
-    kind: str = "words",
+    kind: Wanted = "words",
     labels: tuple[str, ...] = ("negative", "positive"),
     logits: tuple[float, ...] | None = None,
     target: str | None = None,
+    against: str | None = None,
+    model: Kind = "classes",
+    parts: Parts = "both",
     notices: tuple[str, ...] = (),
     limit: int | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -31,12 +36,20 @@ def comparison_of(
 ) -> Comparison:
     """The same weights for all methods (alternating in sign by default); standard errors for LIME alone."""
     document = Document.read(text, limit)
-    features = features_of(document, kind)
+    features = features_of(document, kind, parts)
+    spans, sides = _in_own_texts(document, features.spans)
     chosen = np.resize([0.5, -0.25, 0.125], len(features)) if weights is None else np.array(weights, dtype=float)
     assert len(chosen) == len(features), features.names
     scores = np.array(logits if logits is not None else range(len(labels)), dtype=float)
-    chances = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-    prediction = Prediction(labels[int(scores.argmax())], labels, scores, chances)
+    chances = None if model == "regression" else probabilities(scores, model)
+    prediction = Prediction(labels[int(scores.argmax())], labels, scores, chances, model)
+    errors = None if stderr is None else np.array(stderr, dtype=float)
+    groups = None
+    if features.groups is not None:
+        outer, own_sides = _in_own_texts(document, features.groups.spans)
+        sums = chosen @ features.membership
+        errors_of_sums = None if errors is None else np.sqrt(errors**2 @ features.membership)
+        groups = GroupWeights(features.groups.names, sums, outer, own_sides, errors_of_sums, features.groups.members)
     return Comparison(
         tuple(
             Explanation(
@@ -45,14 +58,17 @@ def comparison_of(
                 label=METHODS_OF_0_1.get(method, (method, True))[0],
                 signed=METHODS_OF_0_1.get(method, (method, True))[1],
                 target=target or prediction.label,
+                against=against,
                 features=features.names,
                 weights=chosen,
-                spans=features.spans,
-                stderr=np.array(stderr, dtype=float) if method == "lime" and stderr is not None else None,
+                spans=spans,
+                sides=sides,
+                groups=groups,
+                stderr=errors if method == "lime" else None,
                 exact=method != "lime",
                 prediction=prediction,
                 seconds=0.0125,
-                parameters={"features": kind, **(parameters or {})},
+                parameters={"features": features.kind, **(parameters or {})},
                 diagnostics=diagnostics or {},
                 notices=(*document.notices, *notices),
                 evaluations=evaluations,

@@ -1,10 +1,9 @@
-"""What reaches a terminal: all words in their order, the right colours or marks, and nothing that acts on it."""
+"""What reaches a terminal: the summary first, all words in their order, and nothing that acts on it."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,15 +16,11 @@ from rich.text import Text
 
 from limelight.document import read_words
 from limelight.errors import InputError
-from limelight.explanation import Explanation
-from limelight.show.colour import DARK, LEVELS, LIGHT, contrast, levels
-from limelight.show.ink import Ink
-from limelight.show.terminal import render
+from limelight.explanation import Comparison
+from limelight.show.terminal import Look, render
 from limelight.show.visible import visible
+from show.captures import lines, rows_of, shown, summary_of
 from show.samples import comparison_of
-
-WCAG_AA = 4.5
-"""The contrast that WCAG 2 asks of normal letters."""
 
 hostile_texts = st.text(
     st.one_of(
@@ -35,18 +30,7 @@ hostile_texts = st.text(
 ).map(lambda text: f"word {text}")
 
 
-def shown(comparison: Sequence[Explanation], width: int = 100, system: str | None = None, numbers: bool = False) -> str:
-    """What is printed, with escape sequences if there is a colour system."""
-    file = io.StringIO()
-    console = Console(
-        file=file, width=width, color_system=system, force_terminal=system is not None, legacy_windows=False
-    )
-    render(comparison, console=console, numbers=numbers)
-    return file.getvalue()
-
-
-def row(output: str, label: str) -> str:
-    return next(line for line in output.splitlines() if line.startswith(label))
+# ── the prediction, and what is asked ─────────────────────────────────────────────────────────────────────────────────
 
 
 def test_prediction_comes_first_with_probability_and_logit() -> None:
@@ -61,88 +45,378 @@ def test_says_which_label_is_explained_when_it_is_not_the_predicted_one() -> Non
     assert "Why bad? (The model says good.)" in shown(comparison)
 
 
+def test_a_contrast_names_both_labels_and_its_words_speak_for_either() -> None:
+    output = shown(comparison_of("so good", [1, -1], labels=("a", "b", "c"), target="b", against="a"))
+    assert "Why b rather than a? (The model says c.)" in output
+    assert "[+++word] for b, [−−−word] for a;" in output
+
+
+def test_labels_that_do_not_exclude_each_other_are_all_named() -> None:
+    both = comparison_of("so good", labels=("x", "y", "z"), logits=(2.0, 1.0, -3.0), target="z", model="multi-label")
+    assert "Why z? (The model says x, y.)" in shown(both)
+    none = comparison_of("so good", labels=("x", "y"), logits=(-2.0, -1.0), model="multi-label")
+    assert "Why y? (The model says none of its labels.)" in shown(none)
+    assert "[−−−word] against y;" in shown(none)
+
+
+def test_a_regression_has_a_number_and_no_probability() -> None:
+    output = shown(comparison_of("so good", labels=("price",), logits=(12345.678,), model="regression"))
+    assert lines(output)[0].split() == ["price", "12,345.7"]
+    assert "What moves price?" in output
+    assert "[+++word] raises price, [−−−word] lowers price;" in output
+    assert "%" not in lines(output)[0]
+    numbers = shown(comparison_of("so", labels=("price",), logits=(1.0,), model="regression"), numbers=True)
+    assert "Positive weights raise it" in numbers
+
+
 def test_many_labels_are_cut_but_the_target_stays() -> None:
     labels = tuple(f"label{i}" for i in range(50))
-    comparison = comparison_of("fine", [1.0], labels=labels, logits=tuple(range(50)), target="label3")
-    output = shown(comparison)
+    output = shown(comparison_of("fine", [1.0], labels=labels, logits=tuple(range(50)), target="label3"))
     assert "label49" in output
     assert "label3 " in output
     assert "label20" not in output
     assert "and 44 more" in output
 
 
+def test_a_class_at_almost_one_is_not_called_certain() -> None:
+    assert "> 99.9 %" in shown(comparison_of("fine", [1.0], logits=(0.0, 10.0)))
+
+
+# ── the summary ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_strongest_words_come_with_weight_and_95_percent_interval() -> None:
+    comparison = comparison_of("so good", [0.5, -0.25], methods=("lime", "shapley"), stderr=[0.01, 0.02])
+    output = shown(comparison)
+    assert "Why positive? The strongest words, weight ± 95 % interval:" in output
+    # 1.96 standard errors on each side.
+    assert summary_of(output) == [
+        "LIME     so +0.5000 ± 0.0196 · good -0.2500 ± 0.0392",
+        "Shapley  so +0.5000 · good -0.2500",
+    ]
+    assert "weight ± 95 %" not in shown(comparison_of("so good", methods=("shapley",)))
+
+
+def test_kin_stand_below_each_other_under_their_family() -> None:
+    methods = ("alpha-avg", "lime", "gxi", "lime-limit", "alpha-max", "own")
+    output = shown(comparison_of("fine", [1.0], methods=methods), 120)
+    assert [line.split("fine")[0].rstrip() for line in summary_of(output)] == [
+        "attention  α-avg",
+        "           α-max",
+        "LIME       LIME",
+        "           LIME, limit",
+        "gradients  G×I",
+        "own        own",
+    ]
+
+
+def test_the_verdict_stands_beside_its_row_and_is_not_dim() -> None:
+    warned = comparison_of("so good", diagnostics={"warnings": ["Do not rely on it.", "Take more samples."]})
+    comparison = [*warned, *comparison_of("so good", methods=("shapley",))]
+    assert [line.strip() for line in summary_of(shown(comparison))] == [
+        "LIME     so +0.5000 · good -0.2500",
+        "⚠ Do not rely on it.",
+        "⚠ Take more samples.",
+        "Shapley  so +0.5000 · good -0.2500",
+    ]
+    assert "\x1b[1;35m⚠ Do not rely on it." in shown(comparison, system="standard")
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_what_is_not_told_from_zero_is_drawn_as_such(numbers: bool) -> None:
+    """The case that was seen: +0.1502 ± 0.1502 as [+++good]."""
+    comparison = comparison_of("a good one", [0.0, 0.1502, 0.0], stderr=[0.1, 0.1502, 0.1])
+    output = shown(comparison, numbers=numbers)
+    assert summary_of(output) == ["LIME  no word is told from zero"]
+    if numbers:
+        assert ["good", "(+0.1502", "±", "0.2944)"] in [line.split() for line in lines(output)]
+        assert "(In brackets: not told from 0.)" in output
+    else:
+        assert rows_of(output) == {"LIME": "a good one  (no word is told from zero)"}
+        assert "A word without marks is weaker, or is not told from 0." in output
+
+
+def test_rounding_is_no_evidence() -> None:
+    """Seen: weights of -6.6e-13 as [−−−xyzzy]."""
+    comparison = comparison_of("xyzzy qwertz", [-6.6e-13, 1e-13], methods=("shapley",), diagnostics={"rounding": 1e-12})
+    assert summary_of(shown(comparison)) == ["Shapley  no word is told from zero"]
+    assert rows_of(shown(comparison))["Shapley"].startswith("xyzzy qwertz ")
+
+
+def test_words_that_the_model_does_not_know_are_marked() -> None:
+    comparison = comparison_of("xyzzy good", [0.0, 1.0], diagnostics={"unknown": [0]})
+    output = shown(comparison)
+    assert rows_of(output) == {"LIME": "xyzzy° [+++good]"}
+    assert "° the model does not know it." in " ".join(output.split())
+    assert ["xyzzy°", "(0.000)"] in [line.split() for line in lines(shown(comparison, numbers=True))]
+    assert "°" not in shown(comparison_of("xyzzy good", [0.0, 1.0]))
+
+
+def test_without_a_wish_as_many_words_as_fit_a_line_but_a_few_at_least() -> None:
+    words = " ".join(f"word{i}" for i in range(20))
+    comparison = comparison_of(words, np.linspace(1, 2, 20))
+    counts = {
+        width: sum(line.count("word1") for line in summary_of(shown(comparison, width))) for width in (40, 80, 200)
+    }
+    assert counts == {40: 3, 80: 4, 200: 5}
+    assert len(summary_of(shown(comparison, 80))) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [(None, "e a c"), ("weight", "e a c"), ("signed", "a c e"), ("text", "a c e")],
+)
+def test_top_and_sort_choose_the_words(order: str | None, words: str) -> None:
+    comparison = comparison_of("a b c d e", [4.0, 1.0, 3.0, 0.0, -5.0])
+    summary = summary_of(shown(comparison, look=Look(top=3, order=order)))  # type: ignore[arg-type]
+    assert " ".join(item.split()[0] for item in summary[0].removeprefix("LIME").split(" · ")) == words
+    table = shown(comparison, look=Look(numbers=True, top=3, order=order))  # type: ignore[arg-type]
+    column = [line.split()[0] for line in lines(table.split("──\n")[1].split("\n\n")[0])]
+    assert column == (sorted(words.split()) if order is None else words.split())
+
+
+def test_top_beyond_the_line_takes_further_lines() -> None:
+    words = " ".join(f"word{i}" for i in range(20))
+    output = shown(comparison_of(words, np.linspace(1, 2, 20)), 80, look=Look(top=12))
+    assert sum(line.count("word") for line in summary_of(output)) == 12
+
+
+# ── the text ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def test_marks_without_colour_are_ranked_and_signed() -> None:
     comparison = comparison_of("great good so dull bad nil", [1.0, 0.3, 0.1, -0.3, -1.0, 0.01])
-    assert row(shown(comparison), "LIME").split()[1:] == [
-        "[+++great]",
-        "[++good]",
-        "[+so]",
-        "[−−dull]",
-        "[−−−bad]",
-        "nil",
-    ]
+    assert rows_of(shown(comparison)) == {"LIME": "[+++great] [++good] [+so] [−−dull] [−−−bad] nil"}
+
+
+def test_methods_without_sign_have_marks_of_their_own_and_no_plus() -> None:
+    output = shown(comparison_of("fine dull", [1.0, 0.4], methods=("alpha-avg", "lime")))
+    assert rows_of(output) == {"α-avg": "[***fine] [**dull]", "LIME": "[+++fine] [++dull]"}
+    assert "[***word] how much a word matters, for no side;" in output
+    assert "fine 1.000 · dull 0.400" in summary_of(output)[0]
+    assert "***" not in shown(comparison_of("fine", [1.0], methods=("lime", "gxi")))
+    assert "+" not in rows_of(shown(comparison_of("fine", methods=("g-l1",))))["G-l1"]
 
 
 def test_a_word_is_marked_at_all_its_occurrences_as_it_was_written() -> None:
     comparison = comparison_of("GREAT, great; Great!", [1.0, 0.0, 0.0])
-    assert row(shown(comparison), "LIME").split(maxsplit=1)[1].strip() == "[+++GREAT], [+++great]; [+++Great]!"
+    assert rows_of(shown(comparison)) == {"LIME": "[+++GREAT], [+++great]; [+++Great]!"}
 
 
-def test_true_colour_is_deeper_for_larger_weights_and_underlined_against() -> None:
-    comparison = comparison_of("strong weak against", [1.0, 0.25, -1.0])
-    output = shown(comparison, system="truecolor")
-    ink = ";".join(map(str, DARK.ink))
-    for word, level, start in (("strong", 20, ""), ("weak", 5, ""), ("against", -20, "4;")):
-        background = ";".join(map(str, DARK.background(level)))
-        assert f"\x1b[{start}38;2;{ink};48;2;{background}m{word}\x1b[0m" in output
+def test_a_long_text_is_shown_once_by_the_method_without_sampling() -> None:
+    words = [f"word{i}" for i in range(100)]
+    weights = np.linspace(0.1, 1, 100)
+    stated = {"error": 1e-12}
+    comparison = [
+        *comparison_of(" ".join(words), weights, methods=("alpha-avg", "lime"), stderr=[0.01] * 100),
+        *comparison_of(" ".join(words), weights, methods=("lime-limit",), diagnostics=stated),
+    ]
+    output = shown(comparison)
+    assert output.count("word50") == 1
+    assert "The text by LIME, limit (no sampling, error below 1e-12):" in output
+    assert [line.split()[0] for line in summary_of(output)] == ["attention", "LIME", "LIME,"]
+    once = shown(comparison[:1])
+    assert "shown once" not in once
+    short = shown([replace(e, text=e.text[:6], features=e.features[:1], weights=e.weights[:1], spans=e.spans[:1],
+                           stderr=None) for e in comparison])  # fmt: skip
+    assert "shown once" not in short
 
 
-@pytest.mark.parametrize("system", ["256", "standard"])
-def test_fewer_colours_still_tell_signs_and_strengths_apart(system: str) -> None:
-    comparison = comparison_of("strong weak against faintly", [1.0, 0.15, -1.0, -0.15])
-    output = shown(comparison, system=system)
-    styles = {word: code for code, word in re.findall(r"\x1b\[([\d;]*)m(strong|weak|against|faintly)", output)}
-    assert len(set(styles.values())) == 4
-    assert "38;2" not in output
+def test_of_two_that_are_sampled_the_narrower_is_shown() -> None:
+    text = " ".join(f"word{i}" for i in range(100))
+    wide, narrow = (comparison_of(text, np.ones(100), stderr=[error] * 100)[0] for error in (0.1, 0.01))
+    narrow = replace(narrow, method="shapley", label="Shapley")
+    assert "The text by Shapley (sampled):" in shown([wide, narrow])
+    warned = replace(narrow, diagnostics={"warnings": ["Wrong."]})
+    assert "The text by LIME (sampled):" in shown([wide, warned])
 
 
-def test_no_color_has_marks_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    output = shown(comparison_of("great", [1.0]), system="truecolor")
-    assert "48;2" not in output
-    assert "[+++great]" in Text.from_ansi(output).plain
+def test_every_label_has_its_row() -> None:
+    labels = ("x", "y", "z")
+    comparison = Comparison(tuple(comparison_of("a fine film", labels=labels, target=t)[0] for t in labels))
+    output = shown(comparison)
+    assert "Why each label?" in output
+    assert [line.split()[0] for line in summary_of(output)] == list(labels)
+    assert list(rows_of(output)) == list(labels)
+    assert "[+++word] for the label of its row, [−−−word] against the label of its row;" in output
+    both = [replace(e, method=m, label=m.title()) for m in ("lime", "shapley") for e in comparison]
+    assert [line.split("  ")[0] for line in summary_of(shown(both))][:2] == ["Lime · x", "Lime · y"]
 
 
-def test_light_terminals_get_light_paper() -> None:
-    console = Console(file=io.StringIO(), color_system="truecolor", force_terminal=True)
-    assert Ink.of(console, {"COLORFGBG": "0;15"}).theme is LIGHT
-    assert Ink.of(console, {"COLORFGBG": "15;0"}).theme is DARK
-    assert Ink.of(console, {}).theme is DARK
+def test_fifty_labels_at_once_show_the_text_once() -> None:
+    labels = tuple(f"label{i}" for i in range(50))
+    comparison = [comparison_of("a fine film " * 20, labels=labels, target=target)[0] for target in labels]
+    output = shown(comparison, 120)
+    assert len(summary_of(output)) == 50
+    assert "The text by label49" in output
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_words_are_readable_on_every_level(theme: type) -> None:
-    assert min(contrast(theme.background(level), theme.ink) for level in range(-LEVELS, LEVELS + 1)) >= WCAG_AA
+def test_the_texts_of_a_pair_are_told_apart() -> None:
+    comparison = comparison_of(("A man sleeps.", "A man is awake."), labels=("x", "y", "z"))
+    output = lines(shown(comparison))
+    assert "LIME  1st  [+++A] [−−man] [+sleeps][+++.]" in output
+    assert "      2nd  [−−A] [+man] [+++is] [−−awake][+.]" in output
+    assert "a (1st) +0.5000" in " ".join(summary_of(shown(comparison)))
+    assert ["a", "(2nd)", "-0.2500"] in [line.split() for line in lines(shown(comparison, numbers=True))]
 
 
-def test_contrast_has_the_known_extremes() -> None:
-    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
-    assert contrast((9, 9, 9), (9, 9, 9)) == 1
+def test_of_a_pair_the_text_without_weights_is_shown_too() -> None:
+    long = " ".join(["context"] * 40)
+    output = shown(comparison_of((long, "A man."), parts="second"))
+    assert output.count("context") == 40
+    assert "[+++A]" in output
 
 
-def test_levels_are_proportional_and_ignore_what_is_not_finite() -> None:
-    assert levels(np.array([2.0, -1.0, 0.0, np.nan, 0.5])) == [20, -10, 0, 0, 5]
-    assert levels(np.array([0.0, 0.0])) == [0, 0]
+def test_passages_are_shortened_in_lists_and_whole_in_the_text() -> None:
+    first = "The film was great and everything that happened in it was very good indeed."
+    comparison = comparison_of(f"{first}\nBut the end was bad.", [0.5, -0.7], kind="sentences")
+    for numbers in (False, True):
+        output = shown(comparison, numbers=numbers)
+        assert "The strongest sentences" in output
+        assert first not in " ".join(summary_of(output))
+        assert "The film was great and everything that…" in " ".join(summary_of(output))
+        assert (first in output.replace("\n", " ").replace("      ", "")) is not numbers
+    assert "␊" not in shown(comparison_of("One two\nthree four. Five.", kind="sentences"))
+    assert "no sentence is told from zero" in shown(comparison_of("One. Two.", [0.0, 0.0], kind="sentences"))
 
 
-@pytest.mark.parametrize("width", [20, 33, 40, 80, 160, 300])
+def test_two_levels_are_sentences_with_their_words() -> None:
+    comparison = comparison_of("It was great. But so bad.", [0, 0, 1, 0, 0, 0, -0.5, 0], kind=("sentences", "words"))
+    output = shown(comparison)
+    assert [line.strip() for line in summary_of(output)] == [
+        "LIME  It was great. +1.000 · But so bad. -0.500",
+        "great +1.000 · bad -0.500",
+    ]
+    assert "LIME  +1.000  It was [+++great]." in lines(output)
+    assert "      -0.500  But so [−−bad]." in lines(output)
+    table = [line.split() for line in lines(shown(comparison, numbers=True))]
+    assert ["But", "so", "bad.", "-0.500"] in table
+    assert ["bad", "-0.500"] in table
+    pair = comparison_of(("One a. Two b.", "Three c."), kind=("sentences", "words"))
+    assert [line.split("  ")[1] for line in lines(shown(pair)) if re.match(r".*(1st|2nd) [+-]", line)][:1] == [
+        "1st +0.3750"
+    ]
+
+
+def test_what_stands_between_groups_is_shown_whole() -> None:
+    between = " ".join(["between"] * 30)
+    text = f"first {between} last"
+    comparison = comparison_of(text, kind=([(0, 5), (len(text) - 4, len(text))], "words"))
+    assert shown(comparison).count("between") == 30
+
+
+def test_markup_breaks_and_empty_lines_are_one_sign() -> None:
+    comparison = comparison_of("one<br /><br />two\n\nthree\nfour\n\n", [0.1] * 4)
+    assert rows_of(shown(comparison)) == {"LIME": "[+++one] ⏎ [+++two] ⏎ [+++three] [+++four]"}
+
+
+def test_a_cut_text_is_announced_and_its_rest_not_repeated() -> None:
+    comparison = comparison_of("seen " + "unread " * 50, [1.0], limit=1)
+    output = shown(comparison)
+    assert "⚠ the text has 51 words, this model reads 1: the last 50 were cut" in output
+    assert "[+++seen] […]" in output
+    assert "unread" not in output
+
+
+# ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_numbers_have_a_row_per_feature_and_a_column_per_method() -> None:
+    comparison = comparison_of("so good", [0.5, -0.25], methods=("lime", "gxi"), stderr=[0.011, 0.02])
+    table = [line.split() for line in shown(comparison, numbers=True).splitlines()]
+    assert ["word", "LIME", "G×I"] in table
+    assert ["so", "+0.5000", "±", "0.0216", "+0.5000"] in table
+    assert ["good", "-0.2500", "±", "0.0392", "-0.2500"] in table
+
+
+def test_numbers_that_do_not_fit_go_to_further_tables() -> None:
+    comparison = comparison_of("so good", methods=("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"))
+    heads = [line for line in shown(comparison, 40, numbers=True).splitlines() if line.startswith("word")]
+    assert len(heads) > 1
+    assert " ".join(heads).replace("word", "").split() == ["α-avg", "α-max", "LIME", "G-avg", "G-l1", "G-l2", "G×I"]
+    wide = [line for line in shown(comparison, 120, numbers=True).splitlines() if line.startswith("word")]
+    assert len(wide) == 1
+
+
+@pytest.mark.parametrize(
+    ("weight", "written"), [(0.0001234, "+0.0001234"), (1.23e-7, "+1.23e-07"), (4321.0, "+4321"), (0.0, "(0.000)")]
+)
+def test_digits_follow_the_size_of_the_weights(weight: float, written: str) -> None:
+    output = shown(comparison_of("word", [weight], methods=("gxi",)), numbers=True)
+    assert ["word", written] in [line.split() for line in output.splitlines()]
+
+
+def test_an_error_that_is_not_known_is_no_number() -> None:
+    output = shown(comparison_of("word other", [1.0, 2.0], stderr=[np.nan, 0.1]), numbers=True)
+    assert ["word", "(+1.000", "±", "?)"] in [line.split() for line in output.splitlines()]
+
+
+# ── what methods say of themselves ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_lime_says_how_well_it_fits() -> None:
+    diagnostics = {
+        "intercept": 0.5,
+        "r2": 0.875,
+        "surrogate_prediction": 1.5,
+        "model_prediction": 1.625,
+        "extra_thing": 3,
+        "nothing": None,
+        "nodes": 12,
+    }
+    comparison = comparison_of("fine", [1.0], stderr=[0.25], diagnostics=diagnostics, parameters={"n_samples": 5000})
+    assert (
+        "LIME: weighted R² 0.875 · surrogate +1.500 where the model has +1.625 · intercept +0.500 · 5,000 samples · "
+        "extra thing 3"
+    ) in lines(shown(comparison, 200))
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        (900, "1,000 samples (the same 2 strongest words in 95 % of runs)"),
+        (20_762, "1,000 samples (the same 2 strongest words in 95 % of runs would take 20,762)"),
+        (None, "1,000 samples (the 2 strongest words include a tie, which no number of samples settles)"),
+    ],
+)
+def test_lime_says_whether_another_seed_would_agree(needed: int | None, said: str) -> None:
+    diagnostics = {"stable_top": {"k": 2, "level": 0.95, "n_samples": needed}}
+    options = {"diagnostics": diagnostics, "parameters": {"n_samples": 1000}}
+    comparison = comparison_of("so very fine", stderr=[0.25] * 3, **options)  # type: ignore[arg-type]
+    assert f"LIME: {said}" in lines(shown(comparison, 200))
+    few = comparison_of("very fine", stderr=[0.25] * 2, **options)  # type: ignore[arg-type]
+    assert "LIME: 1,000 samples" in lines(shown(few, 200)), "two words are always the two strongest"
+
+
+def test_what_is_free_of_sampling_is_not_called_exact() -> None:
+    comparison = comparison_of("fine", methods=("gxi", "g-l1"), diagnostics={"r2": "none", "error": 1e-12})
+    output = shown(comparison)
+    assert "G×I, G-l1: no sampling, error below 1e-12 · r2 none" in lines(output)
+    assert "exact" not in output
+
+
+def test_how_often_the_model_was_asked_is_told() -> None:
+    asked = [*comparison_of("fine", evaluations=4321), *comparison_of("fine", methods=("gxi",), evaluations=1)]
+    silent = [*comparison_of("fine", methods=("g-l1",), evaluations=0), *comparison_of("fine", methods=("g-l2",))]
+    assert "The model was asked: LIME 4,321 times, G×I once" in lines(shown([*asked, *silent]))
+    assert "asked" not in shown(silent)
+
+
+# ── any text, any console ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("width", [20, 33, 40, 60, 80, 120, 200, 300])
 @pytest.mark.parametrize("numbers", [False, True])
-@pytest.mark.parametrize("system", [None, "truecolor"])
+@pytest.mark.parametrize("system", [None, "truecolor", "256", "standard"])
 def test_no_line_is_wider_than_the_terminal(width: int, numbers: bool, system: str | None) -> None:
     text = "Supercalifragilisticexpialidocious 非常好看的电影 👍🏽 שלום it's fine.<br /><br />" * 3
-    comparison = comparison_of(text, methods=("alpha-avg", "lime", "gxi"), labels=("a" * 60, "b"))
-    output = Text.from_ansi(shown(comparison, width, system, numbers)).plain
-    assert max(map(cell_len, output.split("\n"))) <= width
+    said = {"warnings": ["A verdict of quite some length, which goes on. " * 3], "unknown": [0]}
+    methods = ("alpha-avg", "lime", "gxi")
+    comparison = comparison_of(text, methods=methods, labels=("a" * 60, "b"), diagnostics=said)
+    levels = comparison_of((text, text), methods=methods, kind=("sentences", "words"), diagnostics=said)
+    for explained in (comparison, levels):
+        output = Text.from_ansi(shown(explained, width, system, numbers)).plain
+        assert max(map(cell_len, output.split("\n"))) <= width
 
 
 def test_words_stay_whole_where_they_fit() -> None:
@@ -155,8 +429,7 @@ def test_words_stay_whole_where_they_fit() -> None:
 @given(hostile_texts, st.integers(20, 120))
 def test_every_word_of_any_text_appears_in_order(text: str, width: int) -> None:
     comparison = comparison_of(text)
-    rows = shown(comparison, width).split("LIME", 1)[1]
-    letters = re.sub(r"\s", "", rows)
+    letters = re.sub(r"\s", "", shown(comparison, width)).split("initsrow.", 1)[1]
     at = 0
     for word in read_words(text):
         form = re.sub(r"\s", "", visible(text[word.start : word.end]))
@@ -166,10 +439,18 @@ def test_every_word_of_any_text_appears_in_order(text: str, width: int) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(hostile_texts, st.booleans())
-def test_no_text_acts_on_the_terminal(text: str, numbers: bool) -> None:
+@given(hostile_texts, st.booleans(), st.sampled_from(["words", "sentences", ("sentences", "words")]))
+def test_no_text_acts_on_the_terminal(text: str, numbers: bool, kind: str) -> None:
     label = text[:40]
-    output = shown(comparison_of(text, labels=(label, "other"), notices=(text,)), numbers=numbers)
+    comparison = comparison_of(
+        text,
+        kind=kind,
+        labels=(label, "other"),
+        notices=(text,),
+        methods=(text[:20],),
+        diagnostics={"warnings": [text]},
+    )
+    output = shown(comparison, numbers=numbers)
     assert not set(output) & {chr(c) for c in (*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
     assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", output)
     output.encode("utf-8")
@@ -188,114 +469,24 @@ def test_joined_emoji_and_persian_words_are_left_alone() -> None:
     assert visible("👩\u200d🚀 می\u200cخواهم") == "👩\u200d🚀 می\u200cخواهم"
 
 
-def test_markup_breaks_and_empty_lines_are_one_sign() -> None:
-    comparison = comparison_of("one<br /><br />two\n\nthree\nfour", [0.0] * 4)
-    assert row(shown(comparison), "LIME").split() == ["LIME", "one", "⏎", "two", "⏎", "three", "four"]
-
-
-def test_a_cut_text_is_announced_and_its_rest_not_repeated() -> None:
-    comparison = comparison_of("seen " + "unread " * 50, [1.0], limit=1)
-    output = shown(comparison)
-    assert "⚠ the text has 51 words, this model reads 1: the last 50 were cut" in output
-    assert "[+++seen] […]" in output
-    assert "unread" not in output
-
-
-def test_a_long_text_ends_with_its_strongest_words() -> None:
-    words = [f"w{i}" for i in range(100)]
-    weights = np.linspace(0, 1, 100)
-    assert "Strongest words:" not in shown(comparison_of(" ".join(words[:20]), weights[:20]))
-    summary = shown(comparison_of(" ".join(words), weights)).split("Strongest words:")[1]
-    assert summary.splitlines()[1].rstrip() == "LIME  w99 +1.000, w98 +0.990, w97 +0.980, w96 +0.970, w95 +0.960"
-
-
-def test_numbers_have_a_row_per_feature_and_a_column_per_method() -> None:
-    comparison = comparison_of("so good", [0.5, -0.25], methods=("lime", "gxi"), stderr=[0.011, 0.02])
-    lines = [line.split() for line in shown(comparison, numbers=True).splitlines()]
-    assert ["word", "LIME", "G×I"] in lines
-    assert ["so", "+0.5000", "±", "0.0110", "+0.5000"] in lines
-    assert ["good", "-0.2500", "±", "0.0200", "-0.2500"] in lines
-
-
-def test_numbers_that_do_not_fit_go_to_further_tables() -> None:
-    comparison = comparison_of("so good", methods=("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"))
-    heads = [line for line in shown(comparison, 40, numbers=True).splitlines() if line.startswith("word")]
-    assert len(heads) > 1
-    assert " ".join(heads).replace("word", "").split() == ["α-avg", "α-max", "LIME", "G-avg", "G-l1", "G-l2", "G×I"]
-    wide = [line for line in shown(comparison, 120, numbers=True).splitlines() if line.startswith("word")]
-    assert len(wide) == 1
-
-
-@pytest.mark.parametrize(
-    ("weight", "written"), [(0.0001234, "+0.0001234"), (1.23e-7, "+1.23e-07"), (4321.0, "+4321"), (0.0, "0.000")]
-)
-def test_digits_follow_the_size_of_the_weights(weight: float, written: str) -> None:
-    output = shown(comparison_of("word", [weight], methods=("gxi",)), numbers=True)
-    assert ["word", written] in [line.split() for line in output.splitlines()]
-
-
-def test_lime_says_how_well_it_fits() -> None:
-    diagnostics = {
-        "intercept": 0.5,
-        "r2": 0.875,
-        "surrogate_prediction": 1.5,
-        "model_prediction": 1.625,
-        "extra_thing": 3,
-    }
-    comparison = comparison_of("fine", [1.0], stderr=[0.25], diagnostics=diagnostics, parameters={"n_samples": 5000})
-    assert (
-        "LIME: weighted R² 0.875 · surrogate +1.500 where the model has +1.625 · intercept +0.500 · 5,000 samples · "
-        "extra thing 3"
-    ) in shown(comparison, 200)
-
-
-@pytest.mark.parametrize(
-    ("needed", "said"),
-    [
-        (900, "1,000 samples (the same 5 strongest words in 95 % of runs)"),
-        (20_762, "1,000 samples (the same 5 strongest words in 95 % of runs would take 20,762)"),
-        (None, "1,000 samples (the 5 strongest words include a tie, which no number of samples settles)"),
-    ],
-)
-def test_lime_says_whether_another_seed_would_agree(needed: int | None, said: str) -> None:
-    diagnostics = {"stable_top": {"k": 5, "level": 0.95, "n_samples": needed}}
-    comparison = comparison_of("fine", [1.0], stderr=[0.25], diagnostics=diagnostics, parameters={"n_samples": 1000})
-    assert f"LIME: {said}\n" in re.sub(" +\n", "\n", shown(comparison, 200))
-
-
-def test_what_a_method_says_of_itself_is_shown_even_where_it_is_no_number() -> None:
-    comparison = comparison_of("fine", methods=("gxi",), diagnostics={"r2": "none", "error": 1e-12})
-    assert "G×I: error at most 1e-12 · r2 none" in shown(comparison)
-
-
-def test_how_often_the_model_was_asked_is_told() -> None:
-    asked = [*comparison_of("fine", evaluations=4321), *comparison_of("fine", methods=("gxi",), evaluations=1)]
-    silent = [*comparison_of("fine", methods=("g-l1",), evaluations=0), *comparison_of("fine", methods=("g-l2",))]
-    assert "The model was asked: LIME 4,321 times, G×I once\n" in re.sub(" +\n", "\n", shown([*asked, *silent]))
-    assert "asked" not in shown(silent)
-
-
 def test_labels_and_signs_are_those_of_the_explanation() -> None:
     own = replace(comparison_of("fine", methods=("no such method",))[0], label="Ωmega\x1b", signed=False)
-    assert row(shown([own]), "Ωmega␛").endswith("fine]")
-    assert "Ωmega␛: without sign" in shown([own])
-
-
-def test_methods_without_sign_are_named() -> None:
-    output = shown(comparison_of("fine", [1.0], methods=("alpha-avg", "lime", "g-l2", "gxi")))
-    assert "α-avg, G-l2: without sign" in output
-    assert "without sign" not in shown(comparison_of("fine", [1.0], methods=("lime", "gxi")))
+    assert rows_of(shown([own])) == {"Ωmega␛": "[***fine]"}
 
 
 def test_an_ascii_stream_gets_ascii_signs() -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
-    comparison = comparison_of("good bad<br />end", [1.0, -1.0, 0.0], stderr=[0.1] * 3, methods=("lime", "gxi"))
+    said = {"warnings": ["Beware."], "unknown": [2]}
+    comparison = comparison_of(
+        "good bad<br />end", [1.0, -1.0, 0.0], stderr=[0.1] * 3, methods=("lime", "gxi", "alpha-avg"), diagnostics=said
+    )
     for numbers in (False, True):
-        render(comparison, console=Console(file=file, width=90, color_system=None), numbers=numbers)
+        render(comparison, console=Console(file=file, width=90, color_system=None), look=Look(numbers=numbers))
     file.flush()
-    assert b"[+++good] [---bad] / end" in raw.getvalue()
-    assert b"+1.000 +/- 0.100" in raw.getvalue()
+    assert b"[+++good] [---bad] / end~" in raw.getvalue()
+    assert b"+1.000 +/- 0.196" in raw.getvalue()
+    assert b"! Beware." in raw.getvalue()
     assert b"gxi " in raw.getvalue()
 
 

@@ -129,7 +129,8 @@ def test_features_of_several_words_are_conditioned_on(seed: int, data: st.DataOb
 @pytest.mark.parametrize(("seed", "heads"), [(1, 2), (2, 6)])
 def test_twelve_words_with_denominators_nine_decades_apart(seed: int, heads: int) -> None:
     folded = random_document(seed, 12, heads, 3.0, padding=0, lift=18.0)
-    low, high = DeletionGame.of(folded, 2).denominator_range()
+    (ranged,) = with_ranges([DeletionGame.of(folded, 2)], "cpu")
+    low, high = ranged.denominator_range()
     assert (high / low).max() > 1e8
     kept, f = enumerated(folded, [[i] for i in range(12)], 2)
     d = 12
@@ -191,9 +192,21 @@ def test_denominators_of_many_documents_run_from_the_smallest_to_the_largest_of_
             denominators.append(
                 game.tail[:, len(left)] + sum(game.g_word[:, i] * game.g_place[:, p] for p, i in enumerate(left))
             )
-        for ends in (found.denominator_range(), game.denominator_range()):
-            np.testing.assert_allclose(ends[0], np.min(denominators, axis=0), rtol=1e-12)
-            np.testing.assert_allclose(ends[1], np.max(denominators, axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found.lowest, np.min(denominators, axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found.highest, np.max(denominators, axis=0), rtol=1e-12)
+
+
+def test_exponentials_are_right_to_the_last_bits() -> None:
+    from limelight.theory.deletion_recursion import exponentials
+
+    rng = np.random.default_rng(0)
+    g = np.concatenate([[0.0, 1e-300, 1e-9, 699.9], rng.random(2000), 10.0 ** rng.uniform(-6, 2.8, 2000)])
+    rounded, part, result = (np.empty(len(g)) for _ in range(3))
+    for lam in (1.0, 0.37):
+        exponentials(g, lam, rounded, rounded.view(np.int64), part, part.view(np.int64), result.view(np.int64))
+        np.testing.assert_allclose(result, np.exp(-lam * g), rtol=5e-16, atol=0.0)
+    exponentials(g + 1e5, 1e9, rounded, rounded.view(np.int64), part, part.view(np.int64), result.view(np.int64))
+    assert ((result > 0.0) & (result < 1e-300)).all()
 
 
 def test_the_game_is_that_of_the_view() -> None:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
+from limelight.cli.wording import in_options
 from limelight.errors import LimelightError
 
 USER_ERROR = 2
@@ -53,7 +54,7 @@ def _reader_gone(error: Exception) -> bool:
 def no_programming_error(error: Exception) -> str | None:
     """What to tell a user of an error that is not the program's; None for one that is."""
     if isinstance(error, LimelightError):
-        return str(error)
+        return in_options(str(error))
     if isinstance(error, OSError) and error.errno is not None:
         place = "the output" if error.filename is None else str(error.filename)
         return f"cannot read or write {place}: {error.strerror}; check the path, its permissions and the free space"

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from limelight.cli.application import USER_ERROR, complain, note
-from limelight.cli.reading import read_text
+from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
+from limelight.cli.reading import Asked, Source
 from limelight.cli.settings import joined, read_settings
-from limelight.errors import InputError, shown
+from limelight.cli.wording import in_options
+from limelight.errors import (
+    ExplanationWarning,
+    InputError,
+    NumericalError,
+    ParameterError,
+    UnknownNameError,
+    shown,
+)
 
 if TYPE_CHECKING:
     from limelight.document import Text
     from limelight.explanation import Comparison
+    from limelight.show.deliver import Result
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -27,72 +38,152 @@ EXAMPLES = """[bold]Examples[/bold]
 
 [cyan]cat review.txt | limelight explain --format json > review.json[/cyan]
 
-[cyan]limelight explain --file review.txt --out review.html[/cyan]
+[cyan]limelight explain --file review.txt --out review.html[/cyan]   (also .json, .csv, .png, .svg, .pdf, .txt)
+
+[cyan]limelight explain --file reviews.csv --text-column review --limit 20 --out reviews.html[/cyan]
 
 [cyan]limelight explain --target negative -- "-1 for this one"[/cyan]   (a text that begins with a dash)
 """
+_BLANKS_NAMED = 5
+_TEXTS, _MODEL, _QUESTION, _METHODS = "Texts", "Model", "Question", "Methods"
+"""Where options stand in the help."""
 
 
 def explain(
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT|-", help="The text, in quotes. '-' or nothing: standard input.")
     ] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from this file (UTF-8).")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="A text (UTF-8), or a table of texts: CSV, TSV, JSONL, Parquet.",
+            rich_help_panel=_TEXTS,
+        ),
+    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.", rich_help_panel=_TEXTS),
+    ] = False,
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a table: the column with the texts. Default: text.", show_default=False, rich_help_panel=_TEXTS
+        ),
+    ] = None,
+    second_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a table of pairs: the column with the second texts.", show_default=False, rich_help_panel=_TEXTS
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a table: what names its texts. Default: their rows.", show_default=False, rich_help_panel=_TEXTS
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first texts of a table, or of --lines.", rich_help_panel=_TEXTS)
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
             "--method",
             "-m",
-            help="Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and exact values.",
+            help="Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and values without sampling; "
+            "for models that are not limelight's own LIME, Shapley, leave-one-out, integrated gradients and attention, "
+            "in about 10,000 runs of the model.",
+            show_default=False,
+            rich_help_panel=_METHODS,
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded."),
+        typer.Option(
+            help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False)
+        str | None,
+        typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL),
     ] = None,
     dtype: Annotated[
         Literal["float32", "bfloat16", "float16"] | None,
-        typer.Option(help="For Hugging Face models: the precision to compute in.", show_default=False),
+        typer.Option(
+            help="For Hugging Face models: the precision to compute in.", show_default=False, rich_help_panel=_MODEL
+        ),
     ] = None,
-    truncate: Annotated[bool, typer.Option("--truncate", help="Cut texts that are too long for the model.")] = False,
-    window: Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.")] = False,
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
+    ] = False,
+    window: Annotated[
+        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
+    ] = False,
     second: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.")
+        str | None,
+        typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.", rich_help_panel=_TEXTS),
     ] = None,
     parts: Annotated[
-        Literal["both", "first", "second"], typer.Option(help="Of a pair: which texts get weights.")
+        Literal["both", "first", "second"],
+        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=_TEXTS),
     ] = "both",
     kind: Annotated[
         Literal["classes", "multi-label", "regression"] | None,
-        typer.Option(help="For Hugging Face models whose configuration does not say it.", show_default=False),
+        typer.Option(
+            help="For Hugging Face models whose configuration does not say it.",
+            show_default=False,
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted."),
+        typer.Option(
+            help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted.",
+            rich_help_panel=_QUESTION,
+        ),
     ] = None,
     features: Annotated[
         str,
-        typer.Option(metavar="KIND[,KIND]", help="words, occurrences, sentences, phrases; two of them are two levels."),
+        typer.Option(
+            metavar="KIND[,KIND]",
+            help="words, occurrences, sentences, phrases; two of them are two levels.",
+            rich_help_panel=_QUESTION,
+        ),
     ] = "words",
     removal: Annotated[
-        Literal["mask", "delete", "attention"], typer.Option(help="How a word is taken out of the text.")
+        Literal["mask", "delete", "attention"],
+        typer.Option(help="How a word is taken out of the text.", rich_help_panel=_QUESTION),
     ] = "mask",
     output: Annotated[
         Literal["logit", "log-odds", "probability", "value"] | None,
-        typer.Option(help="The number to explain. Default: logit; of a regression its value.", show_default=False),
+        typer.Option(
+            help="The number to explain. Default: logit; of a regression its value.",
+            show_default=False,
+            rich_help_panel=_QUESTION,
+        ),
     ] = None,
-    samples: Annotated[int | None, typer.Option(help="Samples for the methods that draw them.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Samples for the methods that draw them.", rich_help_panel=_METHODS)
+    ] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Relative tolerance of exact values. Default: 1e-11.", show_default=False)
+        float | None,
+        typer.Option(
+            help="Relative tolerance of values without sampling. Default: 1e-11.",
+            show_default=False,
+            rich_help_panel=_METHODS,
+        ),
     ] = None,
     kernel_width: Annotated[
-        float | None, typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False)
+        float | None,
+        typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False, rich_help_panel=_METHODS),
     ] = None,
-    ridge: Annotated[float | None, typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False)] = None,
+    ridge: Annotated[
+        float | None,
+        typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False, rich_help_panel=_METHODS),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,43 +191,90 @@ def explain(
             metavar="NAME=VALUE",
             help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
             show_default=False,
+            rich_help_panel=_METHODS,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.")] = 0,
-    numbers: Annotated[
-        bool, typer.Option("--numbers", "-n", help="A table of weights instead of coloured words.")
-    ] = False,
-    format: Annotated[
-        Literal["table", "json", "html"] | None,
-        typer.Option(help="Default: by the ending of --out (.json, .html), else table.", show_default=False),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file instead of the terminal.")] = None,
-    no_color: Annotated[bool, typer.Option("--no-color", help="Mark words with + and - instead of colours.")] = False,
+    seed: Annotated[
+        int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.", rich_help_panel=_METHODS)
+    ] = 0,
+    top: Top = None,
+    sort: Sort = None,
+    numbers: Numbers = False,
+    format: Form = None,
+    out: Out = None,
+    color: Color = None,
+    no_color: NoColor = False,
+    theme: Theme = "auto",
 ) -> None:
     """Show a prediction and how much each word speaks for it, one row per method."""
     own = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
     options = joined(own, read_settings(settings or []))
-    content = read_text(text, file)
-    from limelight.show.deliver import deliver, explained_lines
-
-    if second is not None and lines:
-        raise InputError("--second is for one pair of texts, and --lines for many texts: give one of them")
+    source = Source(text, file, lines, second, text_column, second_column, id_column, limit)
+    about = {"model": model or "embedded", "seed": str(seed)}
+    to = delivery(
+        top=top,
+        sort=sort,
+        numbers=numbers,
+        format=format,
+        out=out,
+        color=color,
+        no_color=no_color,
+        theme=theme,
+        about=about,
+    )
+    asked = source.read()
     loading = {
         "device": device,
         "dtype": dtype,
         "truncate": truncate or None,
         "window": window or None,
         "kind": kind,
-        "pairs": second is not None or None,
+        "pairs": source.is_of_pairs or None,
     }
     common = {"features": _levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
     explained = _explainer(model, loading, method, target, {**common, **options})
-    failures: list[int] = []
-    asked = content if second is None else (content, second)
-    results = explained_lines(content, explained, complain, failures) if lines else iter([explained(asked)])
-    deliver(results, format or _format_of(out), out, numbers=numbers, no_color=no_color)
+    failures: list[Asked] = []
+    with warnings.catch_warnings():
+        # What an explanation warns of stands beside it, in every format.
+        warnings.simplefilter("ignore", ExplanationWarning)
+        to.deliver(_results(asked, source.thing, explained, failures))
     if failures:
         raise typer.Exit(USER_ERROR)
+
+
+def _results(
+    asked: Sequence[Asked], thing: str, explained: Callable[[Text], Comparison], failures: list[Asked]
+) -> Iterator[Result]:
+    """What is said of each text; one of many that cannot be explained says why, and the others go on."""
+    from limelight.show.deliver import Answered, Failed
+
+    if len(asked) == 1 and asked[0].id is None:
+        yield Answered(explained(asked[0].text))
+        return
+    if blank := [own for own in asked if own.is_blank]:
+        failures += blank
+        complain(_left_out(blank, thing))
+    for own in asked:
+        if own.is_blank:
+            yield Failed(own.text, "the text is blank", own.id)
+            continue
+        try:
+            yield Answered(explained(own.text), own.id)
+        except (UnknownNameError, ParameterError):  # what is wrong with the call is wrong for every text
+            raise
+        except (InputError, NumericalError) as error:
+            failures.append(own)
+            message = in_options(str(error))
+            complain(f"{thing} {own.id}: {message}")
+            yield Failed(own.text, message, own.id)
+
+
+def _left_out(blank: Sequence[Asked], thing: str) -> str:
+    """That some texts are blank, said once."""
+    named = ", ".join(str(own.id) for own in blank[:_BLANKS_NAMED])
+    more = "" if len(blank) <= _BLANKS_NAMED else f" and {len(blank) - _BLANKS_NAMED:,} more"
+    many = len(blank) > 1
+    return f"{thing}{'s' if many else ''} {named}{more} {'are' if many else 'is'} blank and left out"
 
 
 def _levels(typed: str) -> str | tuple[str, ...]:
@@ -195,8 +333,3 @@ def _note_left_out(comparison: Comparison, noted: set[str]) -> None:
     if left_out:
         noted.update(left_out)
         note(f"left out, because they do not apply to this model with these options: {', '.join(left_out)}")
-
-
-def _format_of(out: Path | None) -> Literal["table", "json", "html"]:
-    ending = "" if out is None else out.suffix.lower()
-    return "json" if ending in (".json", ".jsonl") else "html" if ending in (".html", ".htm") else "table"

@@ -1,14 +1,122 @@
-"""The text that a command is about: an argument, a file, or standard input."""
+"""The texts that a command is about: an argument, a file, a table, or standard input."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from limelight.cli.application import note
-from limelight.errors import DataError, InputError
+from limelight.errors import DataError, InputError, UnknownNameError
 from limelight.files import reason
+
+if TYPE_CHECKING:
+    from limelight.document import Text
+
+_MAGIC = {
+    b"\x1f\x8b": "is packed with gzip: unpack it first, with gunzip",
+    b"PK\x03\x04": "is no text but an archive, as documents and sheets of office programs are: save it as plain text",
+    b"\xd0\xcf\x11\xe0": "is no text but a document of an office program: save it as plain text",
+    b"%PDF-": "is no text but a PDF: save it as plain text, for example with pdftotext",
+    b"{\\rtf": "is no plain text but RTF: save it as plain text",
+    b"PAR1": "is a Parquet table: give it a name that ends in .parquet",
+    b"\xff\xfe": "is UTF-16, not UTF-8: convert it first, for example with iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "is UTF-16, not UTF-8: convert it first, for example with iconv -f UTF-16 -t UTF-8",
+}
+"""How files begin that are no plain text, and what to do with them."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A text, or a pair of them, that a command is to explain; `id` is None where it is the only one."""
+
+    text: Text
+    id: int | str | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        return not (self.text if isinstance(self.text, str) else "".join(self.text)).strip()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where texts come from, as it was typed."""
+
+    text: str | None
+    file: Path | None
+    lines: bool = False
+    second: str | None = None
+    text_column: str | None = None
+    second_column: str | None = None
+    id_column: str | None = None
+    limit: int | None = None
+
+    def read(self) -> list[Asked]:
+        """One text, or many with their ids: lines by number, rows by number or by an id column."""
+        if self.second is not None and (self.lines or self.second_column is not None):
+            many = "--lines" if self.lines else "--second-column"
+            raise InputError(f"--second is for one pair of texts, and {many} for many texts: give one of them")
+        if self._is_table:
+            return self._rows()
+        for option, value in (
+            ("--text-column", self.text_column),
+            ("--second-column", self.second_column),
+            ("--id-column", self.id_column),
+        ):
+            if value is not None:
+                from limelight.data import SUFFIXES
+
+                raise InputError(f"{option} is for a table given by --file ({', '.join(SUFFIXES)}): leave it out")
+        if self.limit is not None and not self.lines:
+            raise InputError("--limit is for a table given by --file, or for --lines: leave it out")
+        content = read_text(self.text, self.file)
+        if not self.lines:
+            return [Asked(content if self.second is None else (content, self.second))]
+        lines = content.removesuffix("\n").split("\n")[: self.limit]
+        return [Asked(line.removesuffix("\r"), number) for number, line in enumerate(lines, start=1)]
+
+    @property
+    def thing(self) -> str:
+        """What the ids count."""
+        return "line" if self.lines else "row" if self.id_column is None else "id"
+
+    @property
+    def is_of_pairs(self) -> bool:
+        return self.second is not None or self.second_column is not None
+
+    @property
+    def _is_table(self) -> bool:
+        if self.file is None or self.text is not None:
+            return False
+        from limelight.data import is_table
+
+        if is_table(self.file) and self.lines:
+            raise InputError(
+                f"{self.file} is a table, whose rows are texts anyway: leave --lines out, or rename it to .txt"
+            )
+        return is_table(self.file)
+
+    def _rows(self) -> list[Asked]:
+        from limelight.data import read_texts
+
+        assert self.file is not None
+        if self.second is not None:
+            raise InputError("--second is for one pair of texts: name the column of second texts by --second-column")
+        try:
+            table = read_texts(
+                self.file,
+                "text" if self.text_column is None else self.text_column,
+                second_column=self.second_column,
+                id_column=self.id_column,
+                limit=self.limit,
+            )
+        except UnknownNameError as error:
+            if self.text_column is not None:
+                raise
+            raise InputError(f"{error}; name the column of the texts by --text-column") from error
+        return [Asked(text, id) for text, id in zip(table.texts, table.ids, strict=True)]
 
 
 def read_text(text: str | None, file: Path | None) -> str:
@@ -40,6 +148,11 @@ def _standard_input() -> bytes:
 
 
 def _read_bytes(file: Path) -> bytes:
+    if file.suffix.lower() == ".json":
+        raise InputError(
+            f"{file} is JSON, not a text: limelight show {file} draws a saved result; write texts one object per line "
+            "and name the file .jsonl"
+        )
     try:
         return file.read_bytes()
     except FileNotFoundError as error:
@@ -51,6 +164,9 @@ def _read_bytes(file: Path) -> bytes:
 
 
 def _decode(content: bytes, source: str) -> str:
+    for beginning, problem in _MAGIC.items():
+        if content.startswith(beginning):
+            raise DataError(f"{source} {problem}")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from limelight.cli.application import stopped
+from limelight.cli.application import note, stopped
 
 
 def reproduce(
@@ -42,9 +43,11 @@ def reproduce(
     from limelight.reproduce.command import Options, run
     from limelight.show.progress import progress_for
 
+    if find_spec("matplotlib") is None:
+        note('figures need matplotlib, which is not installed: pip install "limelight[figures]"; all else is computed')
     asked = Options(experiment, out, data, model, deep_model, documents, device, seed, official)
     try:
         report = run(asked, progress_for(Console(stderr=True), otherwise=Lines()))
     except KeyboardInterrupt as error:
         raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
-    typer.echo(out if report is None else report)
+    typer.echo(report)

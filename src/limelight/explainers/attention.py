@@ -16,6 +16,8 @@ from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive
 
 LAST = -1
+ROUNDING = float(np.finfo(np.float32).eps)
+"""Of attention, which adds up to 1: what is less does not change that sum in single precision."""
 
 alpha_avg = method(
     "alpha-avg", label="α-avg", summary="Attention from [CLS], mean over the heads (Eq. 10)", signed=False
@@ -44,7 +46,7 @@ def _attention(
     for window in windows:
         joined = _joined(window.weights, layer, head, over_heads)
         total += window.part * question.per_feature(joined, window.words)
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows))
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
 
 
 def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Callable[[Floats], Floats]) -> Floats:

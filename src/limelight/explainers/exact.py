@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from limelight.arrays import Floats
 from limelight.explainers.method import Bounded, Question, Weights, narrowed
 from limelight.features import Features
@@ -28,6 +30,12 @@ def folded_document(question: Question[FoldedView]) -> FoldedDocument:
     """Scores and values of the document, with the quantity of the question as its one class."""
     question = narrowed(question)
     return question.view.folded().along(question.direction)
+
+
+def size_of_outputs(game: RatioGame) -> float:
+    """The larger of the outputs for the text and for nothing: what a formula is rounded in parts of."""
+    ends = np.stack([np.ones(game.n_features, dtype=bool), np.zeros(game.n_features, dtype=bool)])
+    return float(np.abs(game.evaluate(ends)).max())
 
 
 def exact_weights(values: ExactValues) -> Weights:

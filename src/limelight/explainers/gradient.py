@@ -5,15 +5,16 @@ The gradient is taken with respect to e_t, the sum of word and position vector.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from limelight.arrays import Floats
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.view import Differentiable, Gradients
+from limelight.view import Differentiable, Gradients, rounding_of
 
-_ROUNDING = 1e-6
 _VANISHES = (
     "G-avg is zero up to rounding: this model normalises its embeddings, so the coordinates of every gradient cancel; "
     "use g-l2 or gxi"
@@ -25,30 +26,45 @@ g_l2 = method("g-l2", label="G-l2", summary="L2 norm of the gradient", signed=Fa
 gxi = method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t} f")
 
 
-def _reduced(question: Question[Differentiable], reduce: Callable[[Gradients], Floats]) -> Weights:
-    gradients = question.view.gradients(question.direction)
-    return Weights(question.per_feature(reduce(gradients), gradients.words), Exact(), evaluations=gradients.forwards)
+def _reduced(
+    question: Question[Differentiable], reduce: Callable[[Gradients], Floats], gain: Callable[[Gradients], float]
+) -> Weights:
+    """One number per position, summed into features. `gain`: what one more in each coordinate would add to it."""
+    g = question.view.gradients(question.direction)
+    positions = question.per_feature(np.ones(len(g.words)), g.words).max(initial=1.0)
+    coordinate = rounding_of(question.view) * float(np.abs(g.gradients).max(initial=0.0))
+    return Weights(
+        question.per_feature(reduce(g), g.words),
+        Exact(),
+        evaluations=g.forwards,
+        rounding=coordinate * gain(g) * float(positions),
+    )
 
 
 @g_avg.way(Differentiable, uses=("output",))
 def mean_of_coordinates(question: Question[Differentiable]) -> Weights:
-    weights = _reduced(question, lambda g: g.gradients.mean(axis=1))
+    weights = _reduced(question, lambda g: g.gradients.mean(axis=1), lambda g: 1.0)
     # A constant added to all coordinates of e_t is taken out again by a layer normalisation: the mean is zero then.
-    largest = np.abs(question.view.gradients(question.direction).gradients).max()
-    vanishes = np.abs(weights.values).max() <= _ROUNDING * largest
-    return Weights(weights.values, Exact(), weights.evaluations, notices=(_VANISHES,) if vanishes else ())
+    vanishes = np.abs(weights.values).max() <= weights.rounding
+    return replace(weights, notices=(_VANISHES,) if vanishes else ())
 
 
 @g_l1.way(Differentiable, uses=("output",))
 def l1_norm(question: Question[Differentiable]) -> Weights:
-    return _reduced(question, lambda g: np.abs(g.gradients).sum(axis=1))
+    return _reduced(question, lambda g: np.abs(g.gradients).sum(axis=1), lambda g: float(g.gradients.shape[1]))
 
 
 @g_l2.way(Differentiable, uses=("output",))
 def l2_norm(question: Question[Differentiable]) -> Weights:
-    return _reduced(question, lambda g: np.sqrt((g.gradients**2).sum(axis=1)))
+    return _reduced(
+        question, lambda g: np.sqrt((g.gradients**2).sum(axis=1)), lambda g: math.sqrt(g.gradients.shape[1])
+    )
 
 
 @gxi.way(Differentiable, uses=("output",))
 def times_input(question: Question[Differentiable]) -> Weights:
-    return _reduced(question, lambda g: (g.gradients * g.embeddings).sum(axis=1))
+    return _reduced(
+        question,
+        lambda g: (g.gradients * g.embeddings).sum(axis=1),
+        lambda g: float(np.linalg.norm(g.embeddings, axis=1).max(initial=0.0)),  # coordinates are rounded apart
+    )

@@ -13,18 +13,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.arrays import Floats, whole_number
+from limelight.arrays import Floats, Integers, whole_number
 from limelight.errors import NumericalError, ParameterError, known_name, shown
-from limelight.explainers.method import Approximate, Question, Weights, method
-from limelight.view import Direction, FoldedView, Integrable, PathGradients
+from limelight.explainers.method import Approximate, Question, Weights, method, rounded
+from limelight.features import NOBODY
+from limelight.view import Direction, FoldedView, Integrable, PathGradients, rounding_of
 
 Path = Callable[[Floats, Direction], PathGradients]
 BASELINES = ("mask", "pad", "zero")
 _FIRST_STEPS = 16
 _MOST_STEPS = 4096
 """The nodes of so many steps take ten seconds and 128 MB; both grow with their square."""
-_ROUNDING = 1e-6
-"""Differences of this part of the output are rounding: the precision of float32."""
+_SEEN = 0.01
+"""What is missing of the sum and can be seen where weights are shown with two digits."""
+_INCOMPLETE = (
+    "integrated gradients miss {error:.2g} of what they should add up to, after {nodes} steps: raise max_steps, or "
+    "load the model in float32"
+)
+_LEAST = float(np.finfo(np.float64).tiny)
+"""In the place of 0 where there is nothing to divide by."""
 
 
 integrated_gradients = method(
@@ -44,9 +51,10 @@ def along_embeddings(
     steps: int | None = None,
 ) -> Weights:
     known_name("baseline", baseline, BASELINES)
+    moved = _moved(question)
 
     def path(points: Floats, direction: Direction) -> PathGradients:
-        return question.view.path_gradients(baseline, points, direction)
+        return question.view.path_gradients(baseline, moved, points, direction)
 
     return _integrated(question, path, tolerance, max_steps, steps)
 
@@ -70,24 +78,27 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
     end_points = path(np.array([0.0, 1.0]), question.quantity.direction_at)
     ends, forwards = question.quantity.of(end_points.logits), end_points.forwards
     difference = float(ends[1] - ends[0])
+    rounding = 2.0 * rounded(end_points.logits, question.quantity, rounding_of(question.view))  # of a difference
     nodes = _FIRST_STEPS if steps is None else steps
     while True:
         points, weights = np.polynomial.legendre.leggauss(nodes)
         line = path((points + 1) / 2, question.quantity.direction_at)
         forwards += line.forwards
         parts = (weights / 2) @ line.slopes
-        missing = abs(float(parts.sum()) - difference)
+        missing, handed_out = abs(float(parts.sum()) - difference), float(np.abs(parts).sum())
         # Relative to all that is handed out: the difference itself may be close to zero. Both may be, up to rounding.
-        error = missing / max(float(np.abs(parts).sum()), abs(difference), _ROUNDING * float(np.abs(ends).max()))
-        if steps is not None or error <= tolerance:
-            break
-        if not math.isfinite(error) or 2 * nodes > min(max_steps, _MOST_STEPS):
+        error = missing / max(handed_out, abs(difference), rounding, _LEAST)
+        if not math.isfinite(error):
             raise NumericalError(
-                f"integrated gradients miss completeness by {error:.2g} of their sum after {nodes} steps, more than "
-                f"tolerance={tolerance:g}: raise max_steps (got {max_steps}, at most {_MOST_STEPS} are taken) or "
-                "tolerance, or load the model in float32"
+                f"integrated gradients are not finite after {nodes} steps: check the model's weights, or load it in "
+                "float32"
             )
+        # What is rounding gets no smaller with more steps.
+        if steps is not None or error <= tolerance or missing <= rounding or 2 * nodes > min(max_steps, _MOST_STEPS):
+            break
         nodes *= 2
+    unmet = steps is None and error > tolerance and missing > rounding
+    is_incomplete = unmet or (error > _SEEN and handed_out > rounding)
     return Weights(
         question.per_feature(parts, line.words),
         Approximate("the integral is a sum over steps; what completeness misses is its error"),
@@ -99,6 +110,8 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
             "baseline_output": float(ends[0]),
             "model_prediction": float(ends[1]),
         },
+        rounding=missing + rounding,
+        warnings=(_INCOMPLETE.format(error=error, nodes=nodes),) if is_incomplete else (),
     )
 
 
@@ -113,6 +126,11 @@ def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
         )
 
 
+def _moved(question: Question[object]) -> Integers:
+    """The words that belong to features: what is never removed stays as it is along the whole line."""
+    return np.flatnonzero(question.features.owners != NOBODY)
+
+
 def _folded_path(question: Question[FoldedView]) -> Path:
     """The paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
 
@@ -121,8 +139,8 @@ def _folded_path(question: Question[FoldedView]) -> Path:
     from limelight.theory.folding import attention_of_scores  # brings torch along, which a list of methods does without
 
     folded = question.view.folded()
-    words = np.arange(len(question.document.words))
-    owned = slice(1, 1 + len(words))
+    words = _moved(question)
+    owned = words + 1
     s0, w0 = folded.scores.copy(), folded.values.copy()
     s0[owned], w0[owned] = folded.removed_scores[owned], folded.removed_values[owned]
     ds, dw = folded.scores - s0, folded.values - w0

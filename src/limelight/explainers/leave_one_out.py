@@ -31,7 +31,16 @@ def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     game, size = asked_together(questions, d + 1), max(1, _CELLS_AT_ONCE // d)
     outputs = np.concatenate([game(_coalitions(d, start, start + size)) for start in range(0, d + 1, size)])
     return [
-        Weights(own[0] - own[1:], Exact(), game.asked, {"intercept": float(own[0])}, game.notices) for own in outputs.T
+        Weights(
+            own[0] - own[1:],
+            Exact(),
+            evaluations=game.asked,
+            diagnostics={"intercept": float(own[0])},
+            notices=game.notices,
+            rounding=2.0 * rounding,  # of a difference
+            warnings=game.warnings,
+        )
+        for own, rounding in zip(outputs.T, game.rounding.tolist(), strict=True)
     ]
 
 

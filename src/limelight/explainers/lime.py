@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,6 +32,7 @@ from limelight.explainers.method import (
     Weights,
     asked_together,
     by_game,
+    left_of_rounding,
     method,
     narrowed,
 )
@@ -49,7 +51,7 @@ from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import DEFAULT_TOLERANCE
 from limelight.theory.sample_size import samples_for_stable_top
 from limelight.threads import one_thread
-from limelight.view import FoldedView, Perturbable, RatioView, Removal
+from limelight.view import ROUNDING, FoldedView, Perturbable, RatioView, Removal
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.explainers.lime_on_device import LimeSettings
@@ -64,7 +66,7 @@ _LOGITS_AT_ONCE = 2**24
 lime = method("lime", label="LIME", summary="Local linear surrogate, fitted on samples with words removed (Eq. 16)")
 lime_limit = method(
     "lime-limit",
-    label="LIME, exact",
+    label="LIME, limit",
     summary="LIME's weights without sampling noise: its regression on the expected design",
 )
 
@@ -80,7 +82,7 @@ def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list
     n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
     questions[0].progress.begin("asking the model", len(questions) * n)
     return [
-        _weights(fit, 0, float(model_prediction[0]), n, settings.ridge, asked)
+        _weights(fit, 0, float(model_prediction[0]), ROUNDING * float(fit.largest[0]), n, settings.ridge, asked)
         for fit, model_prediction in lime_on_device(folded, seeds, (questions[0].removal,), settings)
     ]
 
@@ -125,35 +127,35 @@ def _together(
         fit = fit_surrogate(kept, outputs, weights, ridge, first.features.membership)
     of_document = outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]
     return [
-        _weights(fit, i, float(of_document[i]), n_samples, ridge, game.asked, game.notices)
+        replace(
+            _weights(fit, i, float(of_document[i]), float(game.rounding[i]), n_samples, ridge, game.asked),
+            notices=(*game.notices, *_notices(d, n_samples, ridge)),
+            warnings=game.warnings,
+        )
         for i in range(len(questions))
     ]
 
 
 def _weights(
-    fit: Surrogate,
-    i: int,
-    model_prediction: float,
-    n_samples: int,
-    ridge: float,
-    evaluations: int,
-    notices: tuple[str, ...] = (),
+    fit: Surrogate, i: int, model_prediction: float, rounding: float, n_samples: int, ridge: float, evaluations: int
 ) -> Weights:
-    """Of the output number i of a fit of one run: arrays (d, m) and (m,)."""
+    """Of the output number i of a fit of one run: arrays (d, m) and (m,). `rounding` is that of the outputs."""
     coefficients, stderr = fit.coefficients[:, i].copy(), fit.stderr[:, i].copy()
+    varies = bool(fit.scatter[i] > rounding)
     return Weights(
         coefficients,
         Sampled(stderr),
         diagnostics={
             "intercept": float(fit.intercept[i]),
-            "r2": float(fit.r2[i]),
+            "r2": float(fit.r2[i]) if varies else None,  # of what does not vary there is no share
             "surrogate_prediction": float(fit.prediction[i]),
             "model_prediction": model_prediction,
             "stable_top": _stable_top(coefficients, stderr, n_samples),
         },
         evaluations=evaluations,
-        notices=(*notices, *_notices(len(coefficients), n_samples, ridge)),
+        notices=_notices(len(coefficients), n_samples, ridge),
         group_stderr=None if fit.group_stderr is None else fit.group_stderr[:, i].copy(),
+        rounding=rounding * float(fit.gain) * (left_of_rounding(n_samples, len(coefficients)) if varies else 1.0),
     )
 
 
@@ -216,8 +218,13 @@ def _rows_at_once(question: Question[Perturbable]) -> int:
 
 def _stable_top(
     weights: Floats, stderr: Floats, n_samples: int, k: int = 5, level: float = 0.95
-) -> dict[str, float | int | None]:
-    """How many samples would give the same k strongest words in 95 % of runs; None where two weights are tied."""
+) -> dict[str, float | int | None] | None:
+    """How many samples would give the same k strongest words in 95 % of runs; None where two weights are tied.
+
+    Nothing can be said where there are no others: k words are always the same k words.
+    """
+    if len(weights) <= k:
+        return None
     needed = samples_for_stable_top(weights, stderr, n_samples, k, level)
     return {"k": k, "level": level, "n_samples": int(needed) if math.isfinite(needed) else None}
 

@@ -83,8 +83,10 @@ def lime_on_device(
         inverses = inverses_of_tensors([one.H for one in equations], settings.ridge)
         for own, equation, inverse in zip(samples, equations, inverses, strict=True):
             fit = surrogate_of(equation, inverse, own.kept, own.outputs, own.weights)
-            arrays = (x[0].cpu().numpy() for x in (fit.coefficients, fit.stderr, fit.intercept, fit.r2))
-            yield Surrogate(*arrays), own.of_document.cpu().numpy()
+            parts = (fit.coefficients, fit.stderr, fit.intercept, fit.r2)
+            sizes = {"scatter": fit.scatter, "largest": fit.largest, "gain": fit.gain}
+            of_run = {name: size[0].cpu().numpy() for name, size in sizes.items()}
+            yield Surrogate(*(part[0].cpu().numpy() for part in parts), **of_run), own.of_document.cpu().numpy()
 
 
 def coefficients_of_runs(
@@ -140,9 +142,9 @@ def draw_and_ask(
     if least < LEAST_WEIGHT:
         raise too_narrow(weights[others.argmin()].cpu().numpy(), least, d, settings.kernel_width)
     everything = torch.ones((1, d), dtype=torch.bool, device=device)
-    asked = torch.cat([kept, everything])
+    asked = kept if settings.original_first else torch.cat([everything, kept])
     outputs = torch.stack([_outputs(question, asked, removal) for removal in removals], dim=1)
-    outputs, of_document = outputs[:-1], outputs[-1]
+    of_document, outputs = outputs[0], outputs[len(asked) - len(kept) :]
     if not outputs.isfinite().all():
         raise NumericalError("the model gave outputs that are not finite: check its weights")
     question.progress.advance(runs * n)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.explainers.exact import ratio_game
+from limelight.explainers.exact import ratio_game, size_of_outputs
 from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.view import RatioView
 
@@ -35,10 +35,13 @@ def mean_field(
     ridge: float = 1.0,
     dominant: int = DEFAULT_DOMINANT,
 ) -> Weights:
-    from limelight.theory.mean_field import lime_mean_field  # a list of methods does without
+    from limelight.theory.mean_field import INTERPOLATION, lime_mean_field  # a list of methods does without
 
-    result = lime_mean_field(ratio_game(question), 0, n_samples, kernel_width, ridge, dominant)
-    return Weights(result.values, _NOTE, diagnostics=_diagnostics(result))
+    game = ratio_game(question)
+    result = lime_mean_field(game, 0, n_samples, kernel_width, ridge, dominant)
+    return Weights(
+        result.values, _NOTE, diagnostics=_diagnostics(result), rounding=INTERPOLATION * size_of_outputs(game)
+    )
 
 
 def _diagnostics(result: MeanField) -> dict[str, Any]:

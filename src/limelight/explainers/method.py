@@ -38,7 +38,20 @@ from limelight.errors import CapabilityError, ParameterError, UnknownNameError, 
 from limelight.features import Features
 from limelight.outputs import Output, Quantity
 from limelight.progress import SILENT, Progress
-from limelight.view import CAPABILITIES, Game, NotingGame, Perturbable, Removal, SeenAlong, View
+from limelight.view import (
+    CAPABILITIES,
+    ROUNDING,
+    Clipping,
+    Differentiable,
+    Game,
+    Integrable,
+    NotingGame,
+    Perturbable,
+    Removal,
+    SeenAlong,
+    View,
+    rounding_of,
+)
 
 _LARGEST = 2**63 - 1
 """The largest whole number that arrays can count."""
@@ -110,10 +123,16 @@ def narrowed(question: Question[V]) -> Question[V]:
 
 
 class OutputGame:
-    """A game reduced to the quantities of questions about one view: coalitions (n, d) to (n, questions)."""
+    """A game reduced to the quantities of questions about one view: coalitions (n, d) to (n, questions).
 
-    def __init__(self, game: Game, quantities: Sequence[Quantity]) -> None:
-        self._game, self._quantities = game, quantities
+    `rounding` (questions,): how far rounding may have moved an answer so far. The game's logits are rounded by a part
+    `of_logits` of the largest of them.
+    """
+
+    def __init__(self, game: Game, quantities: Sequence[Quantity], of_logits: float = ROUNDING) -> None:
+        self._game, self._quantities, self._of_logits = game, quantities, of_logits
+        self.rounding = np.zeros(len(quantities))
+        self._low, self._high = np.full(len(quantities), np.inf), np.full(len(quantities), -np.inf)
 
     @property
     def asked(self) -> int:
@@ -126,9 +145,53 @@ class OutputGame:
             return ()
         return self._game.notices
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What speaks against relying on the answers."""
+        if not isinstance(self._game, Clipping) or self._quantities[0].output == "probability":
+            return ()
+        share = f"{self._game.clipped:.0%}".replace("%", " %")
+        return (_CLIPPED.format(share=share),) if self._game.clipped > _OFTEN_CLIPPED else ()
+
     def __call__(self, kept: Coalitions) -> Floats:
         logits = self._game(kept)
-        return np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
+        self.rounding = np.maximum(self.rounding, [rounded(logits, q, self._of_logits) for q in self._quantities])
+        outputs = np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
+        self._low = np.minimum(self._low, outputs.min(axis=0, initial=np.inf))
+        self._high = np.maximum(self._high, outputs.max(axis=0, initial=-np.inf))
+        return outputs
+
+    def rounding_of_mean(self, outputs: int, features: int) -> Floats:
+        """What is left of it in a difference of means over so many outputs, each of coalitions of so many features.
+
+        Answers that differ by rounding alone may do so for a reason, such as one and the same word.
+        """
+        left = left_of_rounding(outputs, features)
+        return 2.0 * self.rounding * np.where(self._high - self._low <= 2.0 * self.rounding, 1.0, left)
+
+
+_OFTEN_CLIPPED = 0.01
+"""A share of answers that single texts, such as the one without words, do not reach."""
+_CLIPPED = (
+    "{share} of the model's answers are certain, and log-odds of 0 and 1 are infinite: the weights depend on where "
+    "these were cut; use output='probability'"
+)
+
+
+def rounded(logits: Floats, quantity: Quantity, of_logits: float) -> float:
+    """How far a quantity of logits (n, C) may be off where each logit is off by a part of the largest of its row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        at = logits[:1] if quantity.is_linear else logits
+        moved = np.abs(quantity.direction_at(at)).sum(axis=1) * np.abs(logits).max(axis=1)
+    return of_logits * float(moved.max(initial=0.0))
+
+
+def left_of_rounding(outputs: int, features: int) -> float:
+    """The part of their rounding that means over so many outputs have: that of different coalitions is unrelated.
+
+    Three standard deviations of a mean; of few features there are few coalitions, however often they are asked for.
+    """
+    return min(1.0, 3.0 / math.sqrt(min(float(outputs), 2.0 ** min(features, 64))))
 
 
 def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int) -> OutputGame:
@@ -138,7 +201,7 @@ def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int) 
     first = questions[0]
     first.progress.begin("asking the model", coalitions)
     game = first.view.game(first.features, first.removal, first.progress)
-    return OutputGame(game, [question.quantity for question in questions])
+    return OutputGame(game, [question.quantity for question in questions], rounding_of(game, first.view))
 
 
 def by_game(questions: Sequence[Question[V]]) -> list[list[Question[V]]]:
@@ -170,9 +233,14 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Drawn at random; `stderr` (d,) are the standard errors of repeated sampling."""
+    """Drawn at random; `stderr` (d,) are the standard errors of repeated sampling.
+
+    ±1.96 of them cover 95 %. Where they come from few samples, `freedom` says from how many: they are wide enough for
+    95 %, and other levels follow from Student's distribution with so many degrees of freedom.
+    """
 
     stderr: Floats
+    freedom: int | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +257,8 @@ Accuracy = Exact | Bounded | Sampled | Approximate
 class Weights:
     """A weight per feature, how accurate they are, and how many inputs the model was given for them.
 
-    `diagnostics` is what a method says of itself, `notices` what a reader must know.
+    `diagnostics` is what a method says of itself, `notices` what a reader must know, `warnings` what speaks against
+    relying on the weights. `rounding`: how far a weight may be off for other reasons than sampling, in its own units.
     """
 
     values: Floats
@@ -199,6 +268,8 @@ class Weights:
     notices: tuple[str, ...] = ()
     group_stderr: Floats | None = None
     """Standard errors of the sums over the groups of features of two levels, where weights are sampled."""
+    rounding: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 Computes = Callable[Concatenate[Question[Need], Options], Weights]
@@ -258,7 +329,7 @@ class Way:
     """One way to compute a method: what it needs of a view, and the values of common arguments that it is for.
 
     `linear`: it is for quantities that are linear in the logits. `uses`: which of the common arguments matter to it.
-    `default`: whether it is shown where no method is named.
+    `default`: whether it is shown of limelight's own models where no method is named.
     `many` computes several questions in one go, where that is faster. `declines` says why it is not for some features
     of a text, or None where it is for them.
     """
@@ -394,7 +465,9 @@ class Method:
 
 
 FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
-"""The rows of the paper's Figure 1: listed first and shown by default."""
+"""The rows of the paper's Figure 1: listed first, and shown by default of a model in which they are cheap."""
+OF_OTHERS = ("lime", "shapley", "leave-one-out", "integrated-gradients", "alpha-avg")
+"""Shown by default of a model that is run for every question: Hugging Face's, and functions."""
 _declared: dict[str, Method] = {}
 
 
@@ -416,6 +489,14 @@ def methods() -> tuple[Method, ...]:
     _import_modules()
     rest = sorted(id for id in _declared if id not in FIGURE_1)
     return tuple(_declared[id] for id in (*FIGURE_1, *rest))
+
+
+def defaults(view: View, terms: Terms, features: Features, options: Sequence[str]) -> list[tuple[Method, Way]]:
+    """The methods, with their ways, that are shown where none is named."""
+    is_ours = isinstance(view, Differentiable) and not isinstance(view, Integrable)
+    candidates = methods() if is_ours else tuple(map(find, OF_OTHERS))
+    ways = [(one, one.way_for(view, terms, features, options)) for one in candidates]
+    return [(one, way) for one, way in ways if way is not None and (way.default or not is_ours)]
 
 
 @cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from limelight.arrays import Array, Floats
+from limelight.explainers.attention import ROUNDING
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive, Layered
 
@@ -30,16 +31,17 @@ def through_all_layers(question: Question[Layered]) -> Weights:
     for window in windows:
         reached = rolled_out(window.weights, window.reader)[window.positions] * window.token_parts
         total += window.part * question.per_feature(reached, window.words)
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows))
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
 
 
 @rollout.way(Attentive)
 def of_one_layer(question: Question[Attentive]) -> Weights:
     """A layer without others below it: half of α-avg."""
     total = np.zeros(len(question.features))
-    for window in question.view.attentions():
+    windows = question.view.attentions()
+    for window in windows:
         total += window.part * question.per_feature(window.weights[-1].mean(axis=0) / 2, window.words)
-    return Weights(total, Exact())
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
 
 
 def rolled_out(attention: Array, reader: int) -> Floats:

@@ -35,15 +35,20 @@ def sample_coalitions(d: int, n: int, rng: np.random.Generator, original_first: 
     sizes = rng.integers(1, d + 1, size=n)
     kept = np.empty((n, d), dtype=bool)
     for rows in blocks(n):
-        s = sizes[rows, None]
-        keys = rng.integers(0, 2**32, size=(len(s), d), dtype=np.uint32)
-        # The column number in the lowest bits makes the keys of a row distinct, so that exactly s are removed.
-        keys &= np.uint32(2**32 - (1 << _bits(d)))
-        keys |= np.arange(d, dtype=np.uint32)
-        last_removed = np.take_along_axis(np.sort(keys, axis=1), s - 1, axis=1)
-        np.greater(keys, last_removed, out=kept[rows])
+        kept[rows] = removed_by_keys(sizes[rows], d, rng)
     if original_first:
         kept[0] = True
+    return kept
+
+
+def removed_by_keys(sizes: Integers, d: int, rng: np.random.Generator) -> Coalitions:
+    """A row for each of the sizes, which are at least 1: so many of d features removed, uniformly among the subsets."""
+    keys = rng.integers(0, 2**32, size=(len(sizes), d), dtype=np.uint32)
+    # The column number in the lowest bits makes the keys of a row distinct, so that exactly s are removed.
+    keys &= np.uint32(2**32 - (1 << _bits(d)))
+    keys |= np.arange(d, dtype=np.uint32)
+    last_removed = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
+    kept: Coalitions = keys > last_removed
     return kept
 
 

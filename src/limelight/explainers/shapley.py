@@ -129,7 +129,7 @@ def _together(
     return [
         Weights(
             mean[:d, i].copy(),
-            Sampled(_stderr(squares[:d, i], pairs, d)),
+            Sampled(_stderr(squares[:d, i], pairs, d), freedom=pairs),
             diagnostics={
                 "estimator": "paired permutations",
                 "permutations": 2 * pairs,
@@ -139,6 +139,8 @@ def _together(
             evaluations=game.asked,
             notices=game.notices,
             group_stderr=None if groups is None else _stderr(squares[d:, i], pairs, d),
+            rounding=float(game.rounding_of_mean(2 * pairs, d)[i]),
+            warnings=game.warnings,
         )
         for i in range(len(questions))
     ]

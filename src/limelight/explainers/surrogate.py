@@ -151,6 +151,9 @@ class Surrogate:
     intercept: Any  # (..., m)
     r2: Any  # (..., m)
     group_stderr: Any = None  # (..., groups, m): of the sums of coefficients over groups of features
+    scatter: Any = None  # (..., m): the weighted standard deviation of the outputs
+    largest: Any = None  # (..., m): of the outputs' absolute values
+    gain: Any = None  # (...): how far outputs that are off by at most 1 may move a coefficient
 
     @property
     def prediction(self) -> Any:
@@ -202,6 +205,7 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
     variance: Any = 0.0
     group_variance: Any = 0.0
     unexplained: Any = 0.0
+    gain: Any = 0.0
     for rows in _pieces(kept):
         z, w = kept[..., rows, :], weights[..., rows]
         residuals = y[..., rows, :] - intercept[..., None, :] - _double(z) @ coefficients
@@ -218,13 +222,35 @@ def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights:
         squares = narrow(scale * scale)
         if groups is not None:
             group_variance = group_variance + ((influence @ narrow(groups)) ** 2).mT @ squares
+        gain = gain + (narrow(w)[..., None, :] @ abs(influence))[..., 0, :]
         influence *= influence
         variance = variance + influence.mT @ squares
     spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
     constant = spread <= 0
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
     of_groups = None if groups is None else _double(group_variance) ** 0.5
-    return Surrogate(coefficients, _double(variance) ** 0.5, intercept, r2, of_groups)
+    return Surrogate(
+        coefficients,
+        _double(variance) ** 0.5,
+        intercept,
+        r2,
+        of_groups,
+        scatter=(spread / total[..., None]) ** 0.5,
+        largest=xp.amax(abs(y), -2),
+        gain=xp.amax(_double(gain), -1),
+    )
+
+
+def covariance_of(kept: Coalitions, y: Floats, weights: Floats, ridge: float) -> Floats:
+    """The covariance (d, d) of the coefficients of one output (n,), estimated as `surrogate_of` does its diagonal."""
+    equations = normal_equations(kept, y[:, None], weights, ridge)
+    inverse = inverse_of_array(equations.H, ridge)
+    x = kept - equations.mean_z
+    influence = x @ inverse
+    leverage = weights * (1.0 / equations.total + np.einsum("nj,nj->n", influence, x))
+    residuals = y - equations.mean_y[0] - x @ (inverse @ equations.moment)[:, 0]
+    moved = influence * (weights * residuals / (1.0 - leverage).clip(1e-6))[:, None]
+    return np.asarray(moved.T @ moved, dtype=np.float64)
 
 
 # ── what NumPy and torch call by different names ──────────────────────────────────────────────────────────────────────

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.explainers.exact import folded_document, ratio_game
+from limelight.explainers.exact import folded_document, ratio_game, size_of_outputs
 from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
 from limelight.view import FoldedView, RatioView
 
 _LONG = Approximate("holds for long documents in which no word dominates")
+_ROUNDING = 1e-12
+"""Of sums over the words of a document in float64, as a part of the largest output."""
 
 lime_theorem = method(
     "lime-theorem", label="Theorem 5.1", summary="The paper's approximation of LIME for long documents (Eq. 19)"
@@ -24,11 +26,13 @@ def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights
     folded = folded_document(question)
     positions = [[i + 1 for i in group] for group in question.features.owned]
     seen = (folded.scores, folded.values, folded.removed_scores, folded.removed_values)
-    return Weights(theorem_5_1(*seen, positions, 0, corrected=corrected), _LONG)
+    rounding = _ROUNDING * float(np.abs(folded.values).max())
+    return Weights(theorem_5_1(*seen, positions, 0, corrected=corrected), _LONG, rounding=rounding)
 
 
 @lime_prop.way(RatioView, removal="mask", linear=True)
 def finite_sums(question: Question[RatioView], *, corrected: bool = False) -> Weights:
     if len(question.features) == 1:  # Eq. 17 compares a word with the mean over all words, which is the word itself
         return Weights(np.zeros(1), _LONG)
-    return Weights(lime_proposition(ratio_game(question), 0, corrected=corrected), _LONG)
+    game = ratio_game(question)
+    return Weights(lime_proposition(game, 0, corrected=corrected), _LONG, rounding=_ROUNDING * size_of_outputs(game))

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from limelight.device import find_device
-from limelight.document import UNKNOWN
 from limelight.errors import CheckpointError, ParameterError
-from limelight.models.blackbox import TEXTS_AT_ONCE, BlackBoxClassifier
+from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
 from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
+from limelight.outputs import Kind
+from limelight.word_rules import WordRule
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
@@ -39,6 +40,9 @@ def load(
     window: bool = False,
     max_length: int | None = None,
     labels: Sequence[str] | None = None,
+    kind: Kind | None = None,
+    pairs: bool = False,
+    words: WordRule | None = None,
     batch_tokens: int | None = None,
 ) -> WordClassifier | HuggingFaceClassifier:
     """A classifier: the embedded one, one of `limelight train`, or any Hugging Face sequence classifier.
@@ -47,7 +51,9 @@ def load(
     are safetensors files inside the folder, and their shapes are compared with its configuration before anything is
     loaded; no code and no pickle of it runs. The options belong to Hugging Face models: `device` ("auto",
     "cpu", "cuda"), `dtype` ("float32", "bfloat16", "float16"); for texts beyond the model's length `truncate` keeps
-    their beginning and `window` reads them in overlapping parts, an error without; see HuggingFaceClassifier.
+    their beginning and `window` reads them in overlapping parts, an error without; `kind` ("classes", "multi-label",
+    "regression") where its configuration does not say that rightly; `pairs` for a model that reads pairs of texts;
+    `words`, a function that divides a text into words; see HuggingFaceClassifier.
     """
     path = _place(name)
     if path is None or not _is_huggingface(path, str(name)):
@@ -57,6 +63,9 @@ def load(
             "window": window,
             "max_length": max_length is not None,
             "labels": labels is not None,
+            "kind": kind is not None,
+            "pairs": pairs is not False,
+            "words": words is not None,
             "batch_tokens": batch_tokens is not None,
         }
         if given := [option for option, is_given in options.items() if is_given]:
@@ -74,6 +83,9 @@ def load(
         truncate=truncate,
         window=window,
         max_length=max_length,
+        kind=kind,
+        pairs=pairs,
+        words=words,
         batch_tokens=batch_tokens,
     )
 
@@ -83,19 +95,33 @@ def wrap(
     tokenizer: Any = None,
     *,
     labels: Sequence[str] | None = None,
+    kind: Kind | None = None,
+    pairs: bool = False,
+    words: WordRule | None = None,
     truncate: bool = False,
     window: bool = False,
     max_length: int | None = None,
     batch_tokens: int | None = None,
     mask: str | None = None,
     batch_texts: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    max_calls: int | None = None,
+    name: str | None = None,
 ) -> HuggingFaceClassifier | BlackBoxClassifier:
-    """A classifier of yours: a transformers model with its tokenizer, or any function from texts to probabilities.
+    """A model of yours: a transformers model with its tokenizer, or any function from texts to probabilities.
 
     Nothing about a model of transformers is changed: limelight runs copies of its modules that share its weights, in
     evaluation mode, and sees when the weights change. An object with `predict_proba` (a scikit-learn pipeline)
-    counts as a function; its classes are the labels unless `labels` are given. `mask` is the string that takes the
-    place of a word when a function is asked about a text without it; `batch_texts` how many it is given at once.
+    counts as a function; its classes are the labels unless `labels` are given.
+
+    `kind` says what the outputs are: "classes" that exclude each other, the labels of a "multi-label" model, or the
+    numbers of a "regression" (an object's `predict`); by default what the configuration of a transformers model says,
+    and classes for a function. With `pairs` a text is a tuple of two strings. `words` is a function that divides a text
+    into words, as strings or (start, end) spans.
+
+    For a function alone: `mask` is the string that takes the place of a removed word; `batch_texts` how many texts it
+    is given at once; `cache` a folder in which its answers are kept, under its `name`; `max_calls` the most texts that
+    it is asked about. For transformers models see `load` and HuggingFaceClassifier.
     """
     if tokenizer is None:
         hf_options = {
@@ -105,12 +131,19 @@ def wrap(
             "batch_tokens": batch_tokens is not None,
         }
         _refuse(hf_options, "a Hugging Face model and its tokenizer")
-        return BlackBoxClassifier(
-            *_function(model, labels),
-            mask=UNKNOWN if mask is None else mask,
-            batch_texts=TEXTS_AT_ONCE if batch_texts is None else batch_texts,
-        )
-    _refuse({"mask": mask is not None, "batch_texts": batch_texts is not None}, "a function")
+        options: dict[str, Any] = {
+            "mask": mask,
+            "batch_texts": batch_texts,
+            "kind": kind,
+            "words": words,
+            "cache": cache,
+            "max_calls": max_calls,
+            "name": name,
+        }
+        given = {option: value for option, value in options.items() if value is not None}
+        return BlackBoxClassifier(*_function(model, labels, kind), pairs=pairs, **given)
+    of_functions = {"mask": mask, "batch_texts": batch_texts, "cache": cache, "max_calls": max_calls, "name": name}
+    _refuse({option: value is not None for option, value in of_functions.items()}, "a function")
     return _huggingface(
         model,
         tokenizer,
@@ -118,6 +151,9 @@ def wrap(
         truncate=truncate,
         window=window,
         max_length=max_length,
+        kind=kind,
+        pairs=pairs,
+        words=words,
         batch_tokens=batch_tokens,
     )
 
@@ -136,12 +172,14 @@ def _refuse(options: dict[str, bool], owner: str) -> None:
         raise ParameterError(f"only {owner} can take {', '.join(given)}: leave that out")
 
 
-def _function(model: Any, labels: Sequence[str] | None) -> tuple[Callable[[list[str]], Any], Sequence[str] | None]:
+def _function(
+    model: Any, labels: Sequence[str] | None, kind: str | None
+) -> tuple[Callable[[list[Any]], Any], Sequence[str] | None]:
     if isinstance(labels, str):
         raise ParameterError(f"labels must be a list of names: got the string {labels!r}; write labels=[…]")
-    predict = getattr(model, "predict_proba", None)
+    predict = getattr(model, "predict" if kind == "regression" else "predict_proba", None)
     if predict is not None:
-        classes = getattr(model, "classes_", None)
+        classes = getattr(model, "classes_", None) if kind != "regression" else None
         return predict, [str(c) for c in classes] if labels is None and classes is not None else labels
     if isinstance(model, torch.nn.Module):
         raise ParameterError(

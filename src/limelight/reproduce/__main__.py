@@ -36,8 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped: give the same command again to go on", file=sys.stderr)
         return _INTERRUPTED
-    if report is not None:
-        print(report)
+    print(report)
     return 0
 
 

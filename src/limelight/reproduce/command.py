@@ -52,7 +52,7 @@ class Options:
     official: bool = False
 
 
-def run(options: Options, progress: Progress) -> Path | None:
+def run(options: Options, progress: Progress) -> Path:
     """Compute what is missing or damaged, draw what can be drawn; one run at a time writes to a folder.
 
     Returns the report, or None where nothing could be drawn.
@@ -63,7 +63,7 @@ def run(options: Options, progress: Progress) -> Path | None:
         return _run(options, chosen, folder, progress)
 
 
-def _run(options: Options, chosen: Sequence[Experiment], folder: RunFolder, progress: Progress) -> Path | None:
+def _run(options: Options, chosen: Sequence[Experiment], folder: RunFolder, progress: Progress) -> Path:
     _tell_damages(folder, {experiment.name for experiment in chosen}, progress)
     missing = [experiment for experiment in chosen if not folder.has(experiment.name)]
     without_deep = [e.name for e in missing if e.model == "deep" and options.deep_model is None]
@@ -230,18 +230,18 @@ def _is_whole_png(file: Path) -> bool:
     return file.exists() and file.read_bytes().endswith(b"IEND\xaeB`\x82")
 
 
-def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path | None:
+def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
     """The figures that were asked for, and a report of all that there are."""
     done = [experiment for experiment in EXPERIMENTS if folder.has(experiment.name)]
     results = {experiment.name: folder.read_result(experiment.name) for experiment in done}
     folder.write("table.md", report.table(EXPERIMENTS, results).encode())
+    images: dict[str, bytes] = {}
     if not drawing.available():
         progress.say(
             "numbers are complete; no matplotlib here, so no figures: copy the folder and give the same command where "
             "limelight[figures] is installed"
         )
-        return None
-    images = {}
+        done = []
     for experiment in done:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
         if experiment.name in asked or not _is_whole_png(stored):

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import InputError
-from limelight.explaining import explain
 from limelight.reproduce.documents import Prepared
 from limelight.reproduce.drawing import BLUE, GREEN, INK, PURPLE, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
-from limelight.reproduce.lab import Lab
+from limelight.reproduce.lab import Asked, Lab
 from limelight.reproduce.passes import FORMULAS, RUNS, SETTINGS, exact_deletion, formulas_of, lime_runs, noise
 from limelight.view import Removal
 
@@ -34,10 +34,10 @@ TITLES: dict[Removal, str] = {
 def compute(lab: Lab) -> Numbers:
     model, document = lab.paper_model("fig4"), lab.shown
     columns: dict[str, Floats] = {}
-    for removal in TITLES:
-        runs = [_lime(lab, document, removal, lab.seed + i) for i in range(RUNS)]
-        columns |= {f"{removal} run {i + 1}": run for i, run in enumerate(runs)}
     (question,) = lab.questions([document])
+    for removal in TITLES:
+        runs = [_lime(lab, document, replace(question, removal=removal, seed=lab.seed + i)) for i in range(RUNS)]
+        columns |= {f"{removal} run {i + 1}": run for i, run in enumerate(runs)}
     columns |= formulas_of(lab, question)
     columns |= {"exact": lab.weights(question, "lime-limit"), "shapley": lab.weights(question, "shapley")}
     lab.folder.write("fig4.csv", _as_csv(document, columns))
@@ -74,18 +74,10 @@ def compute(lab: Lab) -> Numbers:
     }
 
 
-def _lime(lab: Lab, document: Prepared, removal: Removal, seed: int) -> Floats:
-    if lab.official and removal == "delete":
-        return _official(lab, document, seed)
-    return explain(
-        lab.model,
-        document.text,
-        "lime",
-        target=lab.target_name,
-        removal=removal,
-        seed=seed,
-        n_samples=SETTINGS.n_samples,
-    ).weights
+def _lime(lab: Lab, document: Prepared, question: Asked) -> Floats:
+    if lab.official and question.removal == "delete":
+        return _official(lab, document, question.seed)
+    return lab.weights(question, "lime", n_samples=SETTINGS.n_samples)
 
 
 def _official(lab: Lab, document: Prepared, seed: int) -> Floats:

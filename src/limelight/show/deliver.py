@@ -7,8 +7,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -16,67 +16,95 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from limelight.errors import InputError, NumericalError, ParameterError, UnknownNameError
-from limelight.explanation import Comparison, Explanation
+from limelight.document import Text as GivenText
+from limelight.errors import InputError
+from limelight.explanation import Comparison
 from limelight.files import save
-from limelight.show.terminal import render
+from limelight.show.formats import FigureFormat, Format, is_figure
+from limelight.show.terminal import Look, render
 from limelight.show.visible import visible
 from limelight.stored import SCHEMA
 
-Format = Literal["table", "json", "html"]
+Colour = Literal["auto", "always", "never"]
 
 FILE_WIDTH = 100
 """Columns of a table that is written to a file, where there is no terminal to ask."""
+_BEGINNING = 60
+"""Characters of a text that stand beside its id."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What is shown of one text. `id` tells it from the others; None where there are none."""
+
+    comparison: Comparison
+    id: int | str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return _with_id(self.id, self.comparison.to_dict())
 
 
 @dataclass(frozen=True)
 class Failed:
     """One of many texts that could not be explained, and why."""
 
-    text: str
+    text: GivenText
     error: str
+    id: int | str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, "text": self.text, "error": self.error}
+        text = self.text if isinstance(self.text, str) else list(self.text)
+        return _with_id(self.id, {"schema": SCHEMA, "text": text, "error": self.error})
 
 
-Result = Comparison | Failed
+Result = Answered | Failed
 
 
-def explained_lines(
-    content: str, explained: Callable[[str], Comparison], complain: Callable[[str], None], failures: list[int]
-) -> Iterator[Result]:
-    """Each line as a text of its own; one that cannot be explained says why, and the others go on."""
-    for number, line in enumerate(content.removesuffix("\n").split("\n"), start=1):
-        try:
-            yield explained(line.removesuffix("\r"))
-        except (UnknownNameError, ParameterError):  # what is wrong with the call is wrong for every line
-            raise
-        except (InputError, NumericalError) as error:
-            failures.append(number)
-            complain(f"line {number}: {error}")
-            yield Failed(line, str(error))
+def _with_id(id: int | str | None, written: dict[str, Any]) -> dict[str, Any]:
+    return written if id is None else {"schema": written.pop("schema"), "id": id, **written}
 
 
-def deliver(results: Iterable[Result], format: Format, out: Path | None, *, numbers: bool, no_color: bool) -> None:
-    """Each result as it comes to a terminal or pipe; all of them at once to a file."""
-    if format == "table" and out is None:
-        _tables(results, _Output(no_color=no_color or None), numbers)
-        return
-    if format == "table":
-        page = io.StringIO()
-        _tables(results, Console(file=page, width=FILE_WIDTH, color_system=None), numbers)
-        content: Iterator[bytes] = iter([page.getvalue().encode()])
-    else:
-        content = map(_json, results) if format == "json" else iter([_page(results)])
-    if out is not None:
-        save(b"".join(content), out)
-        return
-    # Bytes, not characters: JSON and HTML are UTF-8 whatever the terminal's encoding is.
-    sys.stdout.flush()
-    for part in content:
-        sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
+@dataclass(frozen=True)
+class Delivery:
+    """Where results go, in which form, and how they look there."""
+
+    format: Format = "table"
+    out: Path | None = None
+    look: Look = field(default_factory=Look)
+    colour: Colour = "auto"
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What a page says of how it was made."""
+
+    def deliver(self, results: Iterable[Result]) -> None:
+        """Each result as it comes to a terminal or pipe; all of them at once to a file."""
+        if self.format == "table" and self.out is None:
+            _tables(results, console_for(self.colour), self.look)
+            return
+        content = self._content(results)
+        if self.out is not None:
+            save(b"".join(content), self.out)
+            return
+        if is_figure(self.format) and sys.stdout.isatty():
+            raise InputError(f"a {self.format} file is nothing for a terminal: name one by --out figure.{self.format}")
+        # Bytes, not characters: JSON and HTML are UTF-8 whatever the terminal's encoding is.
+        sys.stdout.flush()
+        for part in content:
+            sys.stdout.buffer.write(part)
+            sys.stdout.buffer.flush()
+
+    def _content(self, results: Iterable[Result]) -> Iterator[bytes]:
+        if self.format == "json":
+            yield from map(_json, results)
+        elif self.format == "csv":
+            yield from _csv(results, self.look)
+        elif self.format == "html":
+            yield _page(results, self.about)
+        elif self.format == "table":
+            page = io.StringIO()
+            _tables(results, Console(file=page, width=FILE_WIDTH, color_system=None), self.look)
+            yield page.getvalue().encode()
+        else:
+            yield _figure(results, self.format, self.look)
 
 
 class _Output(Console):
@@ -86,14 +114,37 @@ class _Output(Console):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def _tables(results: Iterable[Result], console: Console, numbers: bool) -> None:
+def console_for(colour: Colour) -> Console:
+    """Standard output. auto: as NO_COLOR, FORCE_COLOR, COLORTERM and TERM say; never: no escape sequence at all."""
+    if colour == "never":
+        return _Output(no_color=True, color_system=None)
+    if colour == "always":
+        console = _Output(force_terminal=True, no_color=False)
+        # A terminal that calls itself dumb, or none at all, is given what every other one understands.
+        return (
+            console if console.color_system else _Output(force_terminal=True, no_color=False, color_system="standard")
+        )
+    return _Output()
+
+
+def _tables(results: Iterable[Result], console: Console, look: Look) -> None:
     for i, result in enumerate(results):
+        if isinstance(result, Failed):
+            continue  # it was said when it happened
         if i:
             console.print()
-        if isinstance(result, Failed):
-            console.print(Text.assemble(("error: ", "bold red"), visible(result.error)), highlight=False)
-        else:
-            render(result, console=console, numbers=numbers)
+        if result.id is not None:
+            console.print(_heading(result, console), highlight=False, no_wrap=True, overflow="ellipsis")
+        render(result.comparison, console=console, look=look)
+
+
+def _heading(result: Answered, console: Console) -> Text:
+    """The id of a text and how it begins, on one line."""
+    text = result.comparison[0].joined_text
+    beginning = " ".join(text[: 4 * _BEGINNING].split())
+    beginning = beginning if len(beginning) <= _BEGINNING else f"{beginning[: _BEGINNING - 1]}…"
+    line = "==" if console.options.ascii_only else "━━"
+    return Text.assemble((f"{line} {visible(str(result.id))}", "bold"), f"  {visible(beginning)}")
 
 
 def _json(result: Result) -> bytes:
@@ -107,12 +158,38 @@ def _json_letter(letter: str) -> str:
     return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
 
 
-def _page(results: Iterable[Result]) -> bytes:
-    from limelight.show.html import page
+def _csv(results: Iterable[Result], look: Look) -> Iterator[bytes]:
+    from limelight.show.table import header, table_rows
 
-    explanations: list[Explanation] = []
+    yield header().encode()
     for result in results:
-        explanations += [] if isinstance(result, Failed) else result.explanations
-    if not explanations:
+        if isinstance(result, Answered):
+            yield table_rows(result.id, result.comparison, look.top, look.order).encode()
+
+
+def _page(results: Iterable[Result], about: Mapping[str, str]) -> bytes:
+    from limelight.show.html import Entry, page_of
+
+    entries = [
+        Entry(result.text, (), _name(result.id), result.error)
+        if isinstance(result, Failed)
+        else Entry(result.comparison[0].text, result.comparison.explanations, _name(result.id))
+        for result in results
+    ]
+    if not any(entry.explanations for entry in entries):
         raise InputError("none of the texts could be explained: there is nothing to put on a page")
-    return page(explanations).encode()
+    return page_of(entries, about).encode()
+
+
+def _name(id: int | str | None) -> str | None:
+    return None if id is None else str(id)
+
+
+def _figure(results: Iterable[Result], format: FigureFormat, look: Look) -> bytes:
+    from limelight.show.figure import figure_of, written
+
+    answered = [result for result in results if isinstance(result, Answered)]
+    if len(answered) != 1:
+        raise InputError(f"a figure shows one text, and these are {len(answered)}: give one, or use --format html")
+    options = {} if look.top is None else {"top": look.top}
+    return written(figure_of(answered[0].comparison, **options), format)

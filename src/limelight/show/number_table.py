@@ -12,16 +12,17 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from limelight.explanation import Explanation
-from limelight.show.colour import levels
-from limelight.show.ink import Ink
-from limelight.show.numbers import Digits
-from limelight.show.visible import visible
+from limelight.show.drawn import Drawn
+from limelight.show.ink import UNKNOWN, Ink
+from limelight.show.summary import shortened
 
 _GAP = 2
 """Between columns: one for the padding, one that Rich keeps for a rule."""
 _NARROWEST_WORDS = 8
 _WIDEST_WORDS = 24
+_WIDEST_PASSAGES = 48
+_PASSAGE = 30
+"""Columns from which a name is a passage's, which is shortened; a word is never, but goes on in the next line."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,33 @@ class _Column:
         return max(map(cell_len, (self.head, *self.cells)))
 
 
-def number_tables(comparison: Sequence[Explanation], ink: Ink, width: int) -> Iterator[RenderableType]:
-    """One table if all methods fit beside the words; otherwise the next begins where the width ends."""
-    features = [visible(feature) for feature in comparison[0].features]
-    longest = max(map(cell_len, features), default=0)
-    words = max(min(longest, _WIDEST_WORDS), _NARROWEST_WORDS)
-    columns = [_column(explanation, ink) for explanation in comparison]
+def number_tables(
+    levels: Sequence[Drawn], heads: Sequence[str], chosen: Sequence[int], thing: str, ink: Ink, width: int
+) -> Iterator[RenderableType]:
+    """The chosen features of explanations that share them. One table if all fit beside the words; otherwise the next
+    begins where the width ends. What is not told from zero stands in brackets."""
+    unknown = frozenset[int]().union(*(level.unknown for level in levels))
+    widest = _WIDEST_WORDS
+    names = []
+    for j in chosen:
+        name = levels[0].names[j]
+        if cell_len(name) > _PASSAGE and " " in name:
+            widest = max(min(_WIDEST_PASSAGES, width // 3), _NARROWEST_WORDS)
+            name = shortened(name, widest, ink)
+        names.append(name + (ink.plain(UNKNOWN) if j in unknown else ""))
+    longest = max(map(cell_len, (thing, *names)))
+    words = max(min(longest, widest), _NARROWEST_WORDS)
+    columns = [_column(level, head, chosen, ink) for level, head in zip(levels, heads, strict=True)]
     for i, group in enumerate(_fitting(columns, width - words)):
         if i:
             yield Text()
-        yield _table(features, group, width)
+        yield _table(thing, names, group, width, widest)
 
 
-def _column(explanation: Explanation, ink: Ink) -> _Column:
-    digits = Digits.of(explanation)
-    cells = [ink.plain(digits.weight(explanation, j)) for j in range(len(explanation))]
-    return _Column(ink.label(explanation), cells, [ink.word(level) for level in levels(explanation.weights)])
+def _column(level: Drawn, head: str, chosen: Sequence[int], ink: Ink) -> _Column:
+    cells = [level.written(j) if level.told[j] else f"({level.written(j)})" for j in chosen]
+    styles = [ink.paper + ink.word(level.shades[j]) if level.told[j] else Style(dim=True) for j in chosen]
+    return _Column(head, [ink.plain(cell) for cell in cells], styles)
 
 
 def _fitting(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
@@ -65,14 +77,14 @@ def _fitting(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     yield group
 
 
-def _table(features: Sequence[str], columns: Sequence[_Column], width: int) -> Table:
+def _table(thing: str, names: Sequence[str], columns: Sequence[_Column], width: int, widest: int) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold"
     )
     figures = sum(column.width + _GAP for column in columns)
-    table.add_column("word", overflow="fold", max_width=max(min(_WIDEST_WORDS, width - figures), _NARROWEST_WORDS // 2))
+    table.add_column(thing, overflow="fold", max_width=max(min(widest, width - figures), _NARROWEST_WORDS // 2))
     for column in columns:
         table.add_column(Text(column.head), justify="right", overflow="fold", no_wrap=column.width <= width // 2)
-    for j, feature in enumerate(features):
-        table.add_row(Text(feature), *(Text(column.cells[j], style=column.styles[j]) for column in columns))
+    for i, name in enumerate(names):
+        table.add_row(Text(name), *(Text(column.cells[i], style=column.styles[i]) for column in columns))
     return table

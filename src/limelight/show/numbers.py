@@ -1,4 +1,4 @@
-"""Weights as people read them: as many digits as they deserve, with a sign, and with their error where there is one."""
+"""Weights as people read them: as many digits as they deserve, with a sign, ± a 95 % interval where there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explanation import Explanation, Prediction
+from limelight.arrays import Floats
+from limelight.evidence import INTERVAL
+from limelight.explanation import Explanation, GroupWeights, Prediction
 
 _SMALLEST_FIXED, _LARGEST_FIXED = -4, 5
 _MOST_DECIMALS = 7
@@ -22,15 +24,15 @@ class Digits:
     decimals: int | None
 
     @classmethod
-    def of(cls, explanation: Explanation) -> Digits:
+    def of(cls, weights: Explanation | GroupWeights) -> Digits:
         """Four digits of the largest weight, so that words of a hundredth of it still differ, and at least one of a
-        typical standard error."""
-        largest = _exponent(np.abs(explanation.weights).max(initial=0.0))
+        typical interval."""
+        largest = _exponent(_largest(weights.weights))
         if not _SMALLEST_FIXED <= largest <= _LARGEST_FIXED:
             return cls(None)
         decimals = max(3 - largest, 0)
-        if explanation.stderr is not None and len(explanation.stderr):
-            decimals = max(decimals, -_exponent(np.median(explanation.stderr)))
+        if weights.stderr is not None and (known := weights.stderr[np.isfinite(weights.stderr)]).size:
+            decimals = max(decimals, -_exponent(INTERVAL * float(np.median(known))))
         return cls(min(decimals, _MOST_DECIMALS))
 
     def write(self, value: float, *, sign: str = "+") -> str:
@@ -39,14 +41,24 @@ class Digits:
         kind = ".2e" if self.decimals is None else f".{self.decimals}f"
         return f"{value:{sign if value else '-'}{kind}}"
 
-    def error(self, explanation: Explanation, feature: int) -> str:
-        """The standard error of a weight; empty where the method has none."""
-        return "" if explanation.stderr is None else self.write(float(explanation.stderr[feature]), sign="-")
+    def error(self, weights: Explanation | GroupWeights, feature: int) -> str:
+        """Half of a weight's 95 % interval; empty where the method has none, "?" where it is not known."""
+        if weights.stderr is None:
+            return ""
+        error = INTERVAL * float(weights.stderr[feature])
+        return "?" if math.isnan(error) else self.write(error, sign="-")
 
-    def weight(self, explanation: Explanation, feature: int) -> str:
-        """A weight with its sign, ± its standard error."""
-        weight, error = self.write(float(explanation.weights[feature])), self.error(explanation, feature)
+    def weight(self, weights: Explanation | GroupWeights, feature: int, *, signed: bool | None = None) -> str:
+        """A weight ± half of its 95 % interval; with its sign, where the method gives one."""
+        if signed is None:
+            signed = weights.signed if isinstance(weights, Explanation) else True
+        weight = self.write(float(weights.weights[feature]), sign="+" if signed else "-")
+        error = self.error(weights, feature)
         return f"{weight} ± {error}" if error else weight
+
+
+def _largest(weights: Floats) -> float:
+    return float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0))
 
 
 def _exponent(value: float) -> int:
@@ -57,8 +69,13 @@ def said_of_winner(prediction: Prediction) -> str:
     """How sure the model is of its label, or the number that a regression gives."""
     winner = prediction.labels.index(prediction.label)
     if prediction.probabilities is None:
-        return f"{prediction.logits[winner]:.4g}"
+        return value(float(prediction.logits[winner]))
     return percent(float(prediction.probabilities[winner]))
+
+
+def value(number: float) -> str:
+    """What a regression gives."""
+    return f"{number:,.6g}"
 
 
 def percent(share: float) -> str:
@@ -90,31 +107,43 @@ _SENTENCES = {
         "surrogate {surrogate_prediction:+.3f} where the model has {model_prediction:+.3f}"
     ),
     ("intercept",): "intercept {intercept:+.3f}",
-    ("error",): "error at most {error:.1g}",
 }
 """How numbers that methods say of themselves are told, by their keys; all others by their own name."""
+_TOLD_ELSEWHERE = ("warnings", "unknown", "rounding", "error")
+"""What views have a place of their own for: the verdict, the words with a mark, the accuracy in words."""
+_FOR_PROGRAMS = ("nodes", "intercept_error")
+"""What says more of a computation than of its result: it is in the JSON."""
 
 
 def diagnosis(explanation: Explanation) -> str | None:
     """What a method says of its own fit, in one line; None where it says nothing."""
-    diagnostics = explanation.diagnostics
+    diagnostics = {
+        name: value
+        for name, value in explanation.diagnostics.items()
+        if value is not None and name not in (*_TOLD_ELSEWHERE, *_FOR_PROGRAMS)
+    }
     told = [keys for keys in _SENTENCES if all(isinstance(diagnostics.get(key), int | float) for key in keys)]
     parts = [_SENTENCES[keys].format_map(diagnostics) for keys in told]
     silent = {key for keys in told for key in keys}
+    if isinstance(note := diagnostics.get("approximation"), str):
+        parts.append(note)
+        silent.add("approximation")
     samples = explanation.parameters.get("n_samples")
     if explanation.accuracy == "sampled" and isinstance(samples, int):
-        parts.append(f"{samples:,} samples{_stability(diagnostics.get('stable_top'), samples)}")
+        parts.append(f"{samples:,} samples{_stability(explanation, diagnostics.get('stable_top'), samples)}")
         silent.add("stable_top")
     parts += [f"{name.replace('_', ' ')} {short(value)}" for name, value in diagnostics.items() if name not in silent]
     return " · ".join(parts) or None
 
 
-def _stability(stable_top: Mapping[str, Any] | None, samples: int) -> str:
-    """Whether another seed would name the same strongest words."""
-    if stable_top is None:
+def _stability(explanation: Explanation, stable_top: Any, samples: int) -> str:
+    """Whether another seed would name the same strongest words; nothing where there are no others."""
+    if not isinstance(stable_top, Mapping):
         return ""
-    k, needed = stable_top["k"], stable_top["n_samples"]
-    if needed is None:
+    k, level, needed = (stable_top.get(name) for name in ("k", "level", "n_samples"))
+    if not isinstance(k, int) or not isinstance(level, float) or len(explanation) <= k:
+        return ""
+    if not isinstance(needed, int):
         return f" (the {k} strongest words include a tie, which no number of samples settles)"
-    runs = f"the same {k} strongest words in {stable_top['level']:.0%} of runs".replace("%", " %")
+    runs = f"the same {k} strongest words in {level:.0%} of runs".replace("%", " %")
     return f" ({runs})" if needed <= samples else f" ({runs} would take {needed:,})"

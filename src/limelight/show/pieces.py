@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from limelight.document import Span
+from limelight.explanation import Explanation
 from limelight.show.visible import visible
 
 SPACE = " "
@@ -39,7 +40,8 @@ def pieces(text: str, spans: Sequence[Sequence[Span]]) -> list[Piece]:
         if start < at:  # overlaps a word already drawn: no character is shown twice
             continue
         drawn += _between(text[at:start])
-        drawn.append(Piece(visible(text[start:end]), feature))
+        # A passage may go over several lines of a file, which mean nothing here.
+        drawn.append(Piece(visible(_BLANK.sub(SPACE, text[start:end])), feature))
         at = end
     return drawn + _between(text[at:])
 
@@ -47,17 +49,33 @@ def pieces(text: str, spans: Sequence[Sequence[Span]]) -> list[Piece]:
 def without_tail(drawn: Sequence[Piece]) -> list[Piece]:
     """The same, but where a long rest belongs to no feature (the text was cut there), "[…]".
 
-    A row per method would otherwise repeat all that no method has read.
+    A row per method would otherwise repeat all that no method has read. A text without any feature is the context of
+    the other one of a pair, and is shown.
     """
     end = max((i + 1 for i, piece in enumerate(drawn) if piece.feature is not None), default=0)
-    if len(drawn) - end <= _TAIL_SHOWN:
+    if end == 0 or len(drawn) - end <= _TAIL_SHOWN:
         return list(drawn)
     return [*drawn[:end], Piece(SPACE), Piece(CUT)]
 
 
-def read_until(spans: Sequence[Sequence[Span]]) -> int:
-    """The character after the last one that belongs to a feature."""
-    return max((end for own in spans for _, end in own), default=0)
+def texts_of(explanation: Explanation) -> list[tuple[str, tuple[tuple[Span, ...], ...]]]:
+    """The text, or the two of a pair, each with the places of all features in it: none for those of the other text."""
+    if isinstance(explanation.text, str):
+        return [(explanation.text, explanation.spans)]
+    sides = explanation.sides or (0,) * len(explanation)
+    return [
+        (text, tuple(own if at == side else () for own, at in zip(explanation.spans, sides, strict=True)))
+        for side, text in enumerate(explanation.text)
+    ]
+
+
+def unread(explanation: Explanation) -> str:
+    """The end of a text that rows leave out, because no feature stands in it."""
+    text, spans = texts_of(explanation)[-1]
+    drawn = pieces(text, spans)
+    if len(without_tail(drawn)) == len(drawn):
+        return ""
+    return text[max(end for own in spans for _, end in own) :].strip()
 
 
 def _between(text: str) -> list[Piece]:

@@ -1,50 +1,59 @@
-"""Explanations on a terminal of any width, with colours or without: one row per method, as in the paper's Figure 1."""
+"""Explanations on a terminal of any width, with colours or without.
+
+First what a reader needs first: the prediction, the strongest words of each method with their intervals, and what
+speaks against relying on them. Then the text, a row per method as in the paper's Figure 1, or once where it is long.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console, RenderableType
-from rich.padding import Padding
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from limelight.errors import InputError
-from limelight.explanation import Explanation
-from limelight.show.colour import levels
-from limelight.show.ink import Ink
+from limelight.evidence import accuracy_in_words, rounding_of, unknown_words
+from limelight.explanation import Explanation, Prediction
+from limelight.show.coloured_text import ColouredText, fits_a_screen, rows
+from limelight.show.drawn import Order, drawn, drawn_groups, to_be_seen_once
+from limelight.show.ink import UNKNOWN, WARNING, Background, Ink
 from limelight.show.number_table import number_tables
-from limelight.show.numbers import Digits, diagnosis, percent, said_of_winner, times
-from limelight.show.pieces import BREAK, CUT, SPACE, pieces, without_tail
+from limelight.show.numbers import diagnosis, percent, times, value
+from limelight.show.palette import hue_of
+from limelight.show.summary import row_names, summary
 from limelight.show.visible import visible
 
 _LABELS_SHOWN = 6
-_LONG_TEXT = 60
-"""Features from which the rows no longer fit one screen: what matters most is repeated at the end, where it is seen."""
-_STRONGEST = 5
-_BESIDE = 24
-"""Columns of text that must remain beside a method's name; with fewer the name goes above."""
+_NO_SAMPLING = "no sampling"
 
 
-def render(comparison: Sequence[Explanation], *, console: Console, numbers: bool = False) -> None:
-    """Print a prediction and why: rows of highlighted words, or with `numbers` a table of weights."""
+@dataclass(frozen=True)
+class Look:
+    """How a reader wants it: `numbers` for a table of weights, at most `top` words of each method, in which order, on
+    what background. Without an order a summary has the strongest first, and a table follows the text."""
+
+    numbers: bool = False
+    top: int | None = None
+    order: Order | None = None
+    background: Background = "auto"
+
+
+def render(comparison: Sequence[Explanation], *, console: Console, look: Look | None = None) -> None:
+    """Print a prediction and why."""
     if not len(comparison):
         raise InputError("there is no explanation to show: compare at least one method")
-    ink = Ink.of(console)
-    first = comparison[0]
-    _print(console, _prediction(first, ink, console.width))
+    look = look or Look()
+    ink, width = Ink.of(console, look.background), console.width
+    _print(console, _prediction(comparison, ink, width))
     for notice in dict.fromkeys(notice for explanation in comparison for notice in explanation.notices):
-        _print(console, Text(f"{ink.plain('⚠')} {visible(notice)}", style="bold yellow"))
-    _print(console, _question(first, ink, numbers), Text())
-    if numbers:
-        _print(console, *number_tables(comparison, ink, console.width))
-    else:
-        _print(console, *_rows(comparison, ink, console.width))
-    remarks = list(_remarks(comparison, ink))
-    if not numbers and len(first) > _LONG_TEXT:
-        _print(console, Text(), *_summary(comparison, ink, console.width))
-    if remarks:
+        _print(console, Text(f"{ink.plain('⚠')} {visible(notice)}", style=WARNING))
+    _print(console, Text(), _question(comparison, ink), Text())
+    _print(console, *summary(comparison, ink, width, look.top, look.order or "weight"), Text())
+    _print(console, *(_numbers if look.numbers else _texts)(comparison, ink, width, look))
+    if remarks := list(_remarks(comparison, ink)):
         _print(console, Text(), *remarks)
 
 
@@ -54,9 +63,12 @@ def _print(console: Console, *renderables: RenderableType) -> None:
         console.print(renderable, markup=False, emoji=False, highlight=False, overflow="fold")
 
 
-def _prediction(explanation: Explanation, ink: Ink, width: int) -> RenderableType:
+# ── the prediction, and what is asked ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _prediction(comparison: Sequence[Explanation], ink: Ink, width: int) -> RenderableType:
     """The winner first; a class per line with bar, probability and logit as far as the width allows."""
-    prediction = explanation.prediction
+    explanation, prediction = comparison[0], comparison[0].prediction
     chances = prediction.probabilities
     order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
     shown = order[:_LABELS_SHOWN]
@@ -75,13 +87,14 @@ def _prediction(explanation: Explanation, ink: Ink, width: int) -> RenderableTyp
         wins = prediction.labels[c] in prediction.assigned
         cells = [Text(visible(prediction.labels[c]), style="bold" if wins else "")]
         if chances is None:
-            table.add_row(*cells, Text(f"{prediction.logits[c]:.4g}"))
+            table.add_row(*cells, Text(value(float(prediction.logits[c]))))
             continue
         probability = float(chances[c])
         if bar >= 8:
             full = round(probability * bar)
             track = (ink.plain("─") * (bar - full), "dim")
-            cells.append(Text.assemble((ink.plain("━") * full, "bold" if wins else ""), track))
+            style = _label_colour(comparison, prediction.labels[c], ink) + Style(bold=wins or None)
+            cells.append(Text.assemble((ink.plain("━") * full, style), track))
         cells.append(Text(percent(probability), style="bold" if wins else ""))
         if width >= 36:
             cells.append(Text(f"logit {prediction.logits[c]:+.3f}", style="dim"))
@@ -91,105 +104,131 @@ def _prediction(explanation: Explanation, ink: Ink, width: int) -> RenderableTyp
     return table
 
 
-def _question(explanation: Explanation, ink: Ink, numbers: bool) -> Text:
-    """What is being explained, and how to read it."""
-    target = visible(explanation.target)
+def _label_colour(comparison: Sequence[Explanation], label: str, ink: Ink) -> Style:
+    """Of two labels that exclude each other each has the colour of the words that speak for it."""
+    prediction, signed = comparison[0].prediction, next((own for own in comparison if own.signed), None)
+    if signed is None or prediction.kind != "classes" or len(prediction.labels) != 2:
+        return Style.null()
+    return ink.bar(hue_of(signed, 1.0 if label == signed.target else -1.0))
+
+
+def _question(comparison: Sequence[Explanation], ink: Ink) -> Text:
+    """What is being explained."""
+    first, prediction = comparison[0], comparison[0].prediction
     text = Text()
-    text.append("Why ").append(target, style="bold")
-    if explanation.against is not None:
-        text.append(" rather than ").append(visible(explanation.against), style="bold")
-    text.append("? ")
-    if explanation.target != explanation.prediction.label:
-        text.append(f"(The model says {visible(explanation.prediction.label)}.) ")
-    reading = "Positive weights speak for it, negative ones against it." if numbers else ink.legend
-    return text.append(reading, style="dim")
+    if len({explanation.target for explanation in comparison}) > 1:
+        text.append("Why each label? " if prediction.kind != "regression" else "What moves each number? ")
+    else:
+        text.append("What moves " if prediction.kind == "regression" else "Why ")
+        text.append(visible(first.target), style="bold")
+        if first.against is not None:
+            text.append(" rather than ").append(visible(first.against), style="bold")
+        text.append("? ")
+        if prediction.kind != "regression" and first.target not in prediction.assigned:
+            text.append(f"(The model says {visible(_said(prediction))}.) ")
+    sampled = any(explanation.stderr is not None for explanation in comparison)
+    interval = ink.plain(", weight ± 95 % interval") if sampled else ", with their weights"
+    thing = drawn(first).thing
+    return text.append(f"The strongest {thing}s{interval}:")
 
 
-def _rows(comparison: Sequence[Explanation], ink: Ink, width: int) -> Iterator[RenderableType]:
-    names = [_name(explanation, ink) for explanation in comparison]
-    texts = [_highlighted(explanation, ink) for explanation in comparison]
-    beside = max(name.cell_len for name in names) + 2
-    stacked = width - beside < _BESIDE
-    if stacked:
-        for i, (name, text) in enumerate(zip(names, texts, strict=True)):
-            if i:
-                yield Text()
-            yield name
-            yield Padding(text, 0, style=ink.paper)
+def _said(prediction: Prediction) -> str:
+    return ", ".join(prediction.assigned) or "none of its labels"
+
+
+# ── the text, or the numbers ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _texts(comparison: Sequence[Explanation], ink: Ink, width: int, look: Look) -> Iterator[RenderableType]:
+    texts = [ColouredText(explanation, ink) for explanation in comparison]
+    names = row_names(comparison, ink)
+    if len(comparison) == 1 or fits_a_screen(texts, width - max(map(len, names)) - 2):
+        yield _legend(comparison, ink)
+        yield Text()
+        yield from rows(names, texts, width)
         return
-    table = Table.grid(padding=0)
-    table.add_column(no_wrap=True, width=beside)
-    table.add_column(overflow="fold")
-    wraps = any(text.cell_len > width - beside for text in texts)
-    for i, (name, text) in enumerate(zip(names, texts, strict=True)):
-        if i and wraps:  # texts of several lines need air between them; short ones stand closer, as in the figure
-            table.add_row()
-        table.add_row(name, Padding(text, 0, style=ink.paper, expand=wraps))
-    yield table
+    i = to_be_seen_once(comparison)
+    yield _legend([comparison[i]], ink)
+    yield Text()
+    yield Text.assemble("The text by ", (names[i], "bold"), f" ({accuracy_in_words(comparison[i])}):")
+    yield texts[i].on_paper(expand=True)
+    yield Text("The text is long and shown once: --method names another, --numbers gives all weights.", style="dim")
 
 
-def _name(explanation: Explanation, ink: Ink) -> Text:
-    return Text(ink.label(explanation), style="bold", overflow="ellipsis")
+def _legend(comparison: Sequence[Explanation], ink: Ink) -> Text:
+    levels = [drawn(explanation) for explanation in comparison]
+    text = ink.legend(comparison)
+    if not all(level.told.all() for level in levels):
+        small = "" if ink.system in ("truecolor", "256") else "is weaker, or "
+        text.append(f" A {levels[0].thing} without {'colour' if ink.system else 'marks'} {small}is not told from 0.")
+    return _with_unknown(text, comparison, ink)
 
 
-def _highlighted(explanation: Explanation, ink: Ink) -> Text:
-    """The whole text with its words coloured or marked; what is not a feature stays dim."""
-    text = Text(overflow="fold")
-    level = levels(explanation.weights)
-    for piece in without_tail(pieces(explanation.joined_text, explanation.joined_spans)):
-        if piece.text == BREAK and piece.feature is None:
-            text.append(f"{SPACE if text else ''}{ink.plain('⏎')} ", style="dim")
-        elif piece.feature is None:
-            text.append(
-                ink.plain(piece.text) if piece.text == CUT else piece.text, style="" if piece.text == SPACE else "dim"
-            )
-        else:
-            before, after = ink.marks(level[piece.feature])
-            text.append(f"{before}{piece.text}{after}", style=ink.word(level[piece.feature]))
-    text.rstrip()
+def _with_unknown(text: Text, comparison: Sequence[Explanation], ink: Ink) -> Text:
+    if any(unknown_words(explanation) for explanation in comparison):
+        text.append(f" {ink.plain(UNKNOWN)} the model does not know it.")
     return text
 
 
-def _summary(comparison: Sequence[Explanation], ink: Ink, width: int) -> Iterator[RenderableType]:
-    """The strongest words of each method and the verdict again, for whoever sees only the end of a long output."""
-    prediction = comparison[0].prediction
-    yield Text.assemble(
-        "The model says ", (visible(prediction.label), "bold"), f" ({said_of_winner(prediction)}). Strongest words:"
-    )
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, max_width=max(width // 3, 6))
-    table.add_column(overflow="fold")
-    for explanation in comparison:
-        table.add_row(_name(explanation, ink), _strongest(explanation, ink))
-    yield table
+def _numbers(comparison: Sequence[Explanation], ink: Ink, width: int, look: Look) -> Iterator[RenderableType]:
+    names, best = row_names(comparison, ink), to_be_seen_once(comparison)
+    order = look.order or "text"
+    yield _how_to_read(comparison, names[best] if order != "text" or look.top is not None else None, ink)
+    for level_of in (drawn_groups, drawn):
+        first = level_of(comparison[best])
+        if first is None:
+            continue
+        columns = [(name, level_of(explanation)) for name, explanation in zip(names, comparison, strict=True)]
+        alike = [(n, own) for n, own in columns if own is not None and own.weights.features == first.weights.features]
+        yield Text()
+        chosen = first.ordered(order, look.top)
+        yield from number_tables([own for _, own in alike], [n for n, _ in alike], chosen, first.thing, ink, width)
 
 
-def _strongest(explanation: Explanation, ink: Ink) -> Text:
-    order = np.argsort(-np.abs(explanation.weights), kind="stable")[:_STRONGEST]
-    digits, level = Digits.of(explanation), levels(explanation.weights)
-    words = [
-        Text.assemble(
-            (visible(explanation.features[j]), ink.word(level[j])), f" {digits.write(float(explanation.weights[j]))}"
+def _how_to_read(comparison: Sequence[Explanation], by: str | None, ink: Ink) -> Text:
+    text = Text()
+    if any(explanation.signed for explanation in comparison):
+        regression = comparison[0].prediction.kind == "regression"
+        text.append(
+            "Positive weights raise it, negative ones lower it. "
+            if regression
+            else "Positive weights speak for it, negative ones against it. "
         )
-        for j in order
-    ]
-    return Text(", ").join(words)
+    if not all(drawn(explanation).told.all() for explanation in comparison):
+        text.append("(In brackets: not told from 0.)")
+    if by is not None:
+        text.append(f" The strongest are those of {by}.")
+    return _with_unknown(text, comparison, ink)
+
+
+# ── what methods say of themselves ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _remarks(comparison: Sequence[Explanation], ink: Ink) -> Iterator[Text]:
-    unsigned = [_name(explanation, ink) for explanation in comparison if not explanation.signed]
-    if unsigned:
-        yield Text.assemble(
-            Text(", ").join(unsigned), (": without sign, how much a word matters for either side", "dim")
-        )
-    for explanation in comparison:
-        said = diagnosis(explanation)
-        if said:
-            yield Text.assemble(_name(explanation, ink), (": ", "bold"), (ink.plain(visible(said)), "dim"))
+    """How each was computed, those alike together, and how often the model was asked."""
+    names = row_names(comparison, ink)
+    said: dict[str, list[int]] = {}
+    for i, explanation in enumerate(comparison):
+        said.setdefault(_how(explanation), []).append(i)
+    for how, alike in said.items():
+        # An error bound that differs from method to method would be a line for each: the largest holds for all.
+        loosest = max((comparison[i] for i in alike), key=rounding_of)
+        remark = accuracy_in_words(loosest) if how == _NO_SAMPLING else how
+        own_names = ", ".join(names[i] for i in alike)
+        yield Text.assemble((f"{own_names}: ", "bold"), (ink.plain(visible(remark)), "dim"))
     asked = [
-        Text.assemble(_name(explanation, ink), (f" {times(explanation.evaluations)}", "dim"))
-        for explanation in comparison
+        Text.assemble((name, "bold"), (f" {times(explanation.evaluations)}", "dim"))
+        for name, explanation in zip(names, comparison, strict=True)
         if explanation.evaluations
     ]
     if asked:
         yield Text.assemble(("The model was asked: ", "dim"), Text(", ").join(asked))
+
+
+def _how(explanation: Explanation) -> str:
+    own, accuracy = diagnosis(explanation), explanation.accuracy
+    if accuracy == "sampled":
+        return own or accuracy
+    if own is None and accuracy != "approximate":
+        return _NO_SAMPLING
+    return " · ".join(filter(None, (accuracy_in_words(explanation), own)))

@@ -37,10 +37,6 @@ from limelight.theory.moments import (
 )
 from limelight.theory.quadrature import ExponentialSum, exponential_sum
 
-_NODES_AT_ONCE = 8
-"""Quadrature nodes whose exponentials are in memory at once: they stay in the cache."""
-_ROW_BLOCKS = 4
-
 
 @dataclass(frozen=True)
 class DeletionGame:
@@ -82,17 +78,6 @@ class DeletionGame:
         """Words, where each is a feature of its own."""
         return self.g_word.shape[1]
 
-    def denominator_range(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest D over all coalitions of words, per head."""
-        T = self.n_features
-        places = np.broadcast_to(np.clip(np.arange(T + 1) - 1, 0, T - 1), (T, T + 1))
-        return _denominator_range(self.at(np.arange(T), places)[0], np.ones(T, dtype=bool), self.tail)
-
-    def at(self, words: Integers, places: Integers) -> tuple[Floats, Floats]:
-        """g and g·w (K, m, ...) of words (m,) at the places (m, ...), counted from 0."""
-        g = self.g_word[:, words, None] * self.g_place[:, places]
-        return g, g * (self.w_word[:, words, None] + self.w_place[:, places])
-
     def largest_output(self) -> float:
         """A bound on (1/K) Σ_heads |N/D| over all coalitions: N/D is a mean of the parts' own values."""
         ends = [self.w_word.max(axis=1) + self.w_place.max(axis=1), self.w_word.min(axis=1) + self.w_place.min(axis=1)]
@@ -112,12 +97,11 @@ class _Chain:
     def n_free(self) -> int:
         return int(self.free.sum())
 
-    def positions(self) -> Integers:
-        """(m, n + 1): at which of the positions 1..T word i stands with p free words kept, itself included."""
-        stay_before: Integers = np.cumsum(~self.free) - (~self.free)
-        p = np.arange(self.n_free + 1)
+    def first_places(self) -> Integers:
+        """(m,): word i stands at place first_i + p, counted from 0, with p of the free words up to it kept."""
+        stays = ~self.free
         # A word that stays comes behind p free ones and those that stay before it; a free one is the p-th itself.
-        return p[None, :] + stay_before[:, None] + (~self.free)[:, None]
+        return np.cumsum(stays) - stays - self.free
 
     @property
     def n_stay(self) -> int:
@@ -152,7 +136,9 @@ def deletion_moments(
         chain = _chain(game.g_word.shape[1], owned, single, gone)
         # The chance that s removed features are these of the repeated ones, and the rest single ones.
         rows = np.arange(len(gone), len(gone) + n + 1)
-        chance = np.array([math.comb(n, s - len(gone)) / math.comb(d, s) for s in rows.tolist()])
+        chance = np.ones(d + 1)
+        if repeated:
+            chance = np.array([math.comb(n, s - len(gone)) / math.comb(d, s) for s in rows.tolist()])
         inner = weights[:, rows] * chance
         means, kept, rules = _moments_of_chain(game, chain, inner, tolerance)
         F[rows] += chance * means
@@ -182,72 +168,31 @@ def _moments_of_chain(
     game: DeletionGame, chain: _Chain, size_weights: Floats, tolerance: float
 ) -> tuple[Floats, Floats, list[ExponentialSum]]:
     """Means by number removed (n + 1,), and Σ_s w_s G_{s,j} (W, n) of the free words."""
-    from limelight.theory.deletion_recursion import accumulate  # numba takes half a second to import
+    from limelight.theory.deletion_recursion import accumulate, denominator_range  # numba takes half a second to import
 
-    n = chain.n_free
-    # States that cannot be (more words kept than have come) are never read: any position serves for them.
-    g, A = game.at(chain.words, np.clip(chain.positions() - 1, 0, game.g_place.shape[1] - 1))  # (K, m, n + 1)
+    n, first, allowed = chain.n_free, chain.first_places(), tolerance_of_rule(tolerance, len(chain.words) + 2)
     left = chain.n_stay + np.arange(n + 1)
-    tail, tail_N = game.tail[:, left], game.tail_N[:, left]
-    lowest, highest = _denominator_range(g, chain.free, tail)
-    allowed = tolerance_of_rule(tolerance, len(chain.words) + 2)
-    rules = [exponential_sum(float(high / low), allowed) for low, high in zip(lowest, highest, strict=True)]
-    F, kept = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1))
-    by_kept, exponentials = np.ascontiguousarray(size_weights[:, ::-1]), _Exponentials(chain.free)
-    for head, (unit, rule) in enumerate(zip(lowest, rules, strict=True)):
+    F, kept, rules = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1)), []
+    by_kept = np.ascontiguousarray(size_weights[:, ::-1])
+    for head in range(game.n_heads):
+        g_word, g_place, tail = game.g_word[head, chain.words], game.g_place[head].copy(), game.tail[head, left]
+        lowest, highest = denominator_range(g_word, g_place, first, chain.free, tail)
+        rule = exponential_sum(float(highest / lowest), allowed)
         # In units of the smallest denominator, λD runs from nearly 0 to about 30 and exp() stays in range.
-        own, A_head, tail_head, tail_N_head = g[head] / unit, A[head] / unit, tail[head] / unit, tail_N[head] / unit
-        for first in range(0, len(rule), _NODES_AT_ONCE):
-            nodes = rule.nodes[first : first + _NODES_AT_ONCE]
-            accumulate(
-                exponentials(nodes, own),
-                A_head,
-                chain.free,
-                np.exp(-np.outer(nodes, tail_head)),
-                tail_N_head,
-                rule.weights[first : first + _NODES_AT_ONCE] / game.n_heads,
-                by_kept,
-                F,
-                kept,
-            )
+        accumulate(
+            rule.nodes,
+            rule.weights / game.n_heads,
+            g_word / lowest,
+            game.w_word[head, chain.words],
+            g_place,
+            game.w_place[head].copy(),
+            first,
+            chain.free,
+            tail / lowest,
+            game.tail_N[head, left] / lowest,
+            by_kept,
+            F,
+            kept,
+        )
+        rules.append(rule)
     return F[::-1], kept.sum(axis=-1), rules
-
-
-class _Exponentials:
-    """exp(-λ g) for some nodes λ and g (m, n + 1), in memory that is used again.
-
-    By torch, which has vectors for it on every processor; and only for states that can be: after i words at most so
-    many free ones are kept, so rows are taken in blocks that grow wider.
-    """
-
-    def __init__(self, free: Coalitions) -> None:
-        import torch
-
-        self._torch, m, n = torch, len(free), int(free.sum())
-        self._memory = torch.empty((_NODES_AT_ONCE, m, n + 1), dtype=torch.float64)
-        reached = np.cumsum(free)
-        ends = np.unique(np.linspace(0, m, _ROW_BLOCKS + 1).astype(int))
-        self._blocks = [(slice(a, b), slice(0, int(reached[b - 1]) + 1)) for a, b in itertools.pairwise(ends)]
-
-    def __call__(self, nodes: Floats, g: Floats) -> Floats:
-        memory = self._memory[: len(nodes)]
-        minus, lam = self._torch.from_numpy(-g), self._torch.from_numpy(nodes.copy())[:, None, None]
-        for rows, columns in self._blocks:
-            block = memory[:, rows, columns]
-            self._torch.mul(lam, minus[rows, columns], out=block)
-            block.exp_()
-        exponentials: Floats = memory.numpy()
-        return exponentials
-
-
-def _denominator_range(g: Floats, free: Coalitions, tail: Floats) -> tuple[Floats, Floats]:
-    """The smallest and the largest D over all coalitions, per head: the recursion with minima and maxima for means."""
-    low, high = np.full(tail.shape, np.inf), np.full(tail.shape, -np.inf)
-    low[:, 0] = high[:, 0] = 0.0
-    for i, may_go in enumerate(free):
-        if may_go:
-            low[:, 1:] = np.minimum(low[:, 1:], low[:, :-1] + g[:, i, 1:])
-            high[:, 1:] = np.maximum(high[:, 1:], high[:, :-1] + g[:, i, 1:])
-        else:
-            low, high = low + g[:, i], high + g[:, i]
-    return (low + tail).min(axis=1), (high + tail).max(axis=1)

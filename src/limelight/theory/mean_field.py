@@ -56,7 +56,7 @@ MOST_DOMINANT = 12
 """Each doubles the work: long before, the exact value is faster."""
 _NUMBERS_AT_ONCE = 2**15
 """States are taken together while their points times features stay below it: arrays that stay in the cache."""
-_INTERPOLATION = 1e-7
+INTERPOLATION = 1e-7
 """Relative to a quotient, and far below what the mean field leaves out."""
 
 
@@ -227,7 +227,7 @@ def _points(count: int) -> tuple[Floats, Floats]:
     shares = np.arange(count + 1) / max(count, 1)
     half = math.log(max(count - 1, 2))
     rho = math.pi / half + math.hypot(1.0, math.pi / half)
-    g = 2 * math.ceil(0.5 * math.log(1.0 / _INTERPOLATION) / math.log(rho))
+    g = 2 * math.ceil(0.5 * math.log(1.0 / INTERPOLATION) / math.log(rho))
     if count + 1 <= g + 2:
         return shares, np.eye(count + 1)
     angles = math.pi * (np.arange(g) + 0.5) / g

@@ -16,6 +16,8 @@ import numpy as np
 
 from limelight.arrays import Floats
 
+_NEVER = 8.0
+"""Standard errors by which features do not change places, however many they are: Φ(-8) is 6e-16."""
 LIMIT = 1e12
 """Beyond this many samples two weights count as tied."""
 
@@ -24,11 +26,7 @@ def samples_for_stable_top(weights: Floats, stderr: Floats, n: int, k: int = 5, 
     """Samples with which the top k stay the top k in a share `level` of runs; inf for a tie, 0 if d <= k."""
     if len(weights) <= k:
         return 0.0
-    size = np.abs(weights)
-    order = np.argsort(-size, kind="stable")
-    top, rest = order[:k], order[k:]
-    gap = size[top][:, None] - size[rest]
-    noise = np.hypot(stderr[top][:, None], stderr[rest])
+    gap, noise = _gaps(weights, stderr, k)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(noise > 0, gap / noise, np.where(gap > 0, np.inf, 0.0))
 
@@ -45,3 +43,25 @@ def samples_for_stable_top(weights: Floats, stderr: Floats, n: int, k: int = 5, 
         middle = (low + high) / 2
         low, high = (low, middle) if chance_of_change(math.exp(middle)) <= 1.0 - level else (middle, high)
     return float(math.ceil(math.exp(high)))
+
+
+def chance_of_other_top(weights: Floats, stderr: Floats, k: int) -> float:
+    """A bound on the chance that another run of as many samples has other k strongest features than this one.
+
+    The gap of two features in another run is off from the one seen here by the noise of both runs. Where nothing was
+    left to chance, or there are no others, nothing changes.
+    """
+    if len(weights) <= k:
+        return 0.0
+    gap, noise = _gaps(weights, stderr, k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(noise > 0, gap / (math.sqrt(2.0) * noise), np.inf)
+    return sum(math.erfc(own / math.sqrt(2.0)) for own in z[z < _NEVER].tolist()) / 2.0
+
+
+def _gaps(weights: Floats, stderr: Floats, k: int) -> tuple[Floats, Floats]:
+    """(k, d - k): how much more each of the top k weighs than each of the others, and the standard error of that."""
+    size = np.abs(weights)
+    order = np.argsort(-size, kind="stable")
+    top, rest = order[:k], order[k:]
+    return size[top][:, None] - size[rest], np.hypot(stderr[top][:, None], stderr[rest])

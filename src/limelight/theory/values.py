@@ -145,6 +145,21 @@ class LimeDesign:
             SECOND_ORDER * (epsilon + mu * d * slope_error + weighing * (2.0 * M + d * abs(slope))),
         )
 
+    def weights_of(self, F: Floats, G: Floats) -> Floats:
+        """The regression's weights (k, d) of k games from their means by size (k, d + 1) and Σ_s v_s G_{s,j} (k, d)."""
+        d = G.shape[1]
+        change = F[:, 1:] - F[:, :1]
+        if d == 1:
+            return np.asarray(-change / (1.0 + self.ridge * (1.0 + self.document)), dtype=np.float64)
+        s, v, kappa = np.arange(1, d + 1), self.size_weights[1:], self.document
+        q, r, penalty = kappa / (1.0 + kappa), 1.0 / (1.0 + kappa), self.ridge * kappa
+        S = float(v @ s)
+        away = s - r * S
+        apart = float(v @ (s * (d - s))) / (d * (d - 1.0)) + penalty
+        along = float(v @ away**2) / d + q * r * S * S / d + penalty
+        slope = -(change @ (v * away)) / d / along
+        return np.asarray((G - G.mean(axis=1, keepdims=True)) / apart + slope[:, None], dtype=np.float64)
+
     def _solve_one(self, F: Floats, M: float, moments: Moments) -> ExactValues:
         """One feature: β = (f(document) - f(nothing)) / (1 + ridge (1 + κ)). Only the document keeps the feature."""
         q, r = self.document / (1.0 + self.document), 1.0 / (1.0 + self.document)

@@ -1,10 +1,11 @@
-"""Any Hugging Face text classifier with a fast tokenizer, explained word by word."""
+"""Any Hugging Face classifier of texts, or of pairs of texts, with a fast tokenizer, explained word by word."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,24 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from limelight.arrays import Floats, whole_number
-from limelight.document import Document
-from limelight.errors import CapabilityError, InputError, ParameterError
+from limelight.document import Document, Text, Word, check_pair, check_single, is_pair
+from limelight.errors import CapabilityError, InputError, ParameterError, shown
+from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
+from limelight.models.huggingface.labels import NEEDED, kind_of, labels_of
 from limelight.models.huggingface.private import PrivateTrees
 from limelight.models.huggingface.runner import Runner, ragged_batches
-from limelight.models.huggingface.subwords import (
-    Encoding,
-    LongTexts,
-    Stretch,
-    TokenWindow,
-    encode,
-    read_subwords,
-    stretches,
-    window_of,
-)
+from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, whole, window_of
 from limelight.models.huggingface.variants import SpecialTokens
 from limelight.models.huggingface.view import HuggingFaceView, single_input
-from limelight.view import Classifier, probabilities
+from limelight.outputs import Kind, probabilities
+from limelight.view import Classifier
+from limelight.word_rules import WordRule, plain_words, words_by
 
 _UNLIMITED = 10**6
 """Tokenizers without a limit give an astronomical one."""
@@ -39,10 +35,13 @@ class HuggingFaceClassifier:
     """A sequence classifier of transformers. `model` and `tokenizer` stay as they are: limelight runs copies of them
     that share the model's weights.
 
-    Words are those of the text as limelight reads it. `long_texts` says what happens to a text beyond `max_length`
-    tokens: "refuse" it, "truncate" it, or read it in a "window" that moves on by half its length; a windowed text has
-    the mean of its windows' logits, and that is what is explained. `batch_tokens` fixes the size of a forward that is
-    found by itself otherwise.
+    `kind` says what its outputs are, where the configuration does not: "classes" that exclude each other, the labels of
+    a "multi-label" model, or the numbers of a "regression". With `pairs` it reads pairs of texts, as its tokenizer
+    joins them. Words are those of the text as limelight reads it, or as the function `words` divides it.
+
+    `long_texts` says what happens to a text beyond `max_length` tokens: "refuse" it, "truncate" it, or read it in a
+    "window" that moves on by half its length; a windowed text has the mean of its windows' logits, and that is what is
+    explained. `batch_tokens` fixes the size of a forward that is found by itself otherwise.
     """
 
     def __init__(
@@ -51,26 +50,35 @@ class HuggingFaceClassifier:
         tokenizer: Any,
         *,
         labels: Sequence[str] | None = None,
+        kind: Kind | None = None,
+        pairs: bool = False,
+        words: WordRule | None = None,
         long_texts: LongTexts = "refuse",
         max_length: int | None = None,
         batch_tokens: int | None = None,
     ) -> None:
         _check_tokenizer(tokenizer)
         _check_weights(model)
-        self.labels = _labels(model, labels)
+        self.kind = kind_of(model, kind)
+        self.labels = labels_of(model, labels)
+        self.pairs = _checked_pairs(pairs, long_texts)
         self.model, self.tokenizer = model, tokenizer
         self.long_texts = long_texts
         self.max_length = _token_limit(model, tokenizer, max_length)
         self.special = _special_tokens(model, tokenizer)
         self.runner = Runner(len(self.labels), batch_tokens)
         self.trees = PrivateTrees(model)
+        self._word_rule = _word_rule(words)
         self._tokenizer = _private_tokenizer(tokenizer)
-        self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+        self._takes_types = _takes_types(model, tokenizer, pairs)
+        if pairs:
+            check_pairs(self._tokenizer)
         self._check_head()
 
     def __repr__(self) -> str:
         kind = f"{type(self.model).__name__}, {self.max_length or 'any number of'} tokens"
-        return f"HuggingFaceClassifier({kind}, {self.dtype} on {self.device}, labels={self.labels})"
+        reads = "".join([", pairs" * self.pairs, f", {self.kind}" * (self.kind != "classes")])
+        return f"HuggingFaceClassifier({kind}{reads}, {self.dtype} on {self.device}, labels={self.labels})"
 
     @property
     def device(self) -> torch.device:
@@ -85,17 +93,15 @@ class HuggingFaceClassifier:
         parameters: Iterator[nn.Parameter] = self.model.parameters()
         return parameters
 
-    def view(self, text: str) -> HuggingFaceView:
-        """The model looking at a text, which is tokenised here and never again."""
-        document = Document.read(text)
-        read = read_subwords(document, self._encode(text), self.max_length, self.long_texts)
-        return HuggingFaceView(self, *read)
+    def view(self, text: Text) -> HuggingFaceView:
+        """The model looking at a text, or at a pair, which is tokenised here and never again."""
+        self._check(text)
+        document = Document.read(text, rule=self._word_rule)
+        return HuggingFaceView(self, read_subwords(document, self._encode(text), self.max_length, self.long_texts))
 
-    def predict_logits(self, texts: Sequence[str]) -> Floats:
+    def predict_logits(self, texts: Sequence[Text]) -> Floats:
         """The logits of each text: (n, classes)."""
-        if isinstance(texts, str):
-            raise InputError("predict_logits takes a list of texts: got one string; write predict_logits([text])")
-        encodings = [self._encode(text) for text in texts]
+        encodings = [self._encode(text) for text in self._checked(texts)]
         return self.mean_logits(
             [
                 [window_of(encoding, stretch) for stretch in stretches(encoding, self.max_length, self.long_texts)]
@@ -103,9 +109,14 @@ class HuggingFaceClassifier:
             ]
         )
 
-    def predict_proba(self, texts: Sequence[str]) -> Floats:
-        """The softmax of the logits: (n, classes), rows sum to 1."""
-        return probabilities(self.predict_logits(texts))
+    def predict_proba(self, texts: Sequence[Text]) -> Floats:
+        """Their softmax (n, classes), whose rows sum to 1; of a multi-label model the sigmoid of each."""
+        if self.kind == "regression":
+            raise CapabilityError(
+                "this model is a regression: its outputs are numbers, and no probabilities; use predict_logits, or, if "
+                "they are logits, load it with kind='classes' or kind='multi-label'"
+            )
+        return probabilities(self.predict_logits(texts), self.kind)
 
     def mean_logits(self, windows: Sequence[Sequence[TokenWindow]]) -> Floats:
         """The logits (n, classes) of n texts, given as the windows of each: the mean of what these have, by parts."""
@@ -118,9 +129,25 @@ class HuggingFaceClassifier:
             np.add.at(result, np.repeat(np.arange(len(windows)), list(map(len, windows))), parts[:, None] * logits)
         return result
 
-    def _encode(self, text: str) -> Encoding:
+    def _check(self, text: object) -> None:
+        (check_pair if self.pairs else check_single)(text)
+
+    def _checked(self, texts: object) -> list[Text]:
+        """Several texts, each of which is one that this model reads."""
+        one, what = ("(first, second)", "pairs") if self.pairs else ("text", "texts")
+        if isinstance(texts, str) or (self.pairs and is_pair(texts)):
+            given = "one string" if isinstance(texts, str) else "one pair"
+            raise InputError(f"predict_logits takes a list of {what}: got {given}; write predict_logits([{one}])")
+        if not isinstance(texts, Iterable):
+            raise InputError(f"predict_logits takes a list of {what}: got {shown(texts)}")
+        every = list(texts)
+        for text in every:
+            self._check(text)
+        return every
+
+    def _encode(self, text: Text) -> Encoding:
         encoding = encode(self._tokenizer, text, self._takes_types)
-        numbers, vectors = encoding.all_ids, _n_vectors(self.model)
+        numbers, vectors = encoding.ids, _n_vectors(self.model)
         if vectors is not None and len(numbers) and numbers.max() >= vectors:
             raise InputError(
                 f"the tokenizer gives a token the number {numbers.max()}, but this model has vectors for {vectors} "
@@ -130,23 +157,27 @@ class HuggingFaceClassifier:
 
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
-        tree, encoding = self.trees.plain(), self._encode("a")
-        probe = single_input(window_of(encoding, Stretch(0, len(encoding.ids), 1.0)), tree.device)
+        text = ("a", "a") if self.pairs else "a"
+        tree, encoding = self.trees.plain(), self._encode(text)
+        _check_types(self.model, encoding)
+        probe = single_input(window_of(encoding, whole(encoding)), tree.device)
+        types = {} if probe.types is None else {"token_type_ids": probe.types}
         try:
             with torch.inference_mode():
-                logits = getattr(tree.module(input_ids=probe.ids), "logits", None)
+                logits = getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
         except (TypeError, ValueError) as error:
-            raise CapabilityError(f"{tree.name} does not take input_ids alone: {error}; {_NEEDED}") from error
+            raise CapabilityError(f"{tree.name} does not take input_ids alone: {error}; {NEEDED}") from error
         except (RuntimeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
             raise CapabilityError(
-                f"{tree.name} cannot be run on the text 'a', {type(error).__name__}: {shortened(str(error))}; {_NEEDED}"
+                f"{tree.name} cannot be run on the text {text!r}, {type(error).__name__}: {shortened(str(error))}; "
+                f"{NEEDED}"
             ) from error
         if not isinstance(logits, Tensor):
-            raise CapabilityError(f"{tree.name} has no classification head: it gives no logits; {_NEEDED}")
+            raise CapabilityError(f"{tree.name} has no classification head: it gives no logits; {NEEDED}")
         if logits.shape != (1, len(self.labels)):
             raise CapabilityError(
                 f"{tree.name} gives logits of shape {tuple(logits.shape)} for one text, where {(1, len(self.labels))} "
-                f"were expected; {_NEEDED}"
+                f"were expected; {NEEDED}"
             )
 
 
@@ -154,9 +185,6 @@ if TYPE_CHECKING:
 
     def _is_a_classifier(model: HuggingFaceClassifier) -> Classifier:
         return model
-
-
-_NEEDED = "load it with AutoModelForSequenceClassification, from a checkpoint that was fine-tuned for classification"
 
 
 def _check_tokenizer(tokenizer: Any) -> None:
@@ -175,7 +203,7 @@ def _check_weights(model: Any) -> None:
         raise ParameterError(f"the model must be one of transformers: got {type(model).__name__}")
     weights = list(model.named_parameters())
     if not weights:
-        raise CapabilityError(f"this {type(model).__name__} has no weights; {_NEEDED}")
+        raise CapabilityError(f"this {type(model).__name__} has no weights; {NEEDED}")
     if empty := [name for name, weight in weights if weight.is_meta]:
         raise CapabilityError(
             f"{len(empty)} of the {len(weights)} weights of this {type(model).__name__} are on the meta device, shapes "
@@ -192,36 +220,38 @@ def _n_vectors(model: Any) -> int | None:
     return len(table) if isinstance(table, Tensor) else None
 
 
-def _labels(model: Any, given: Sequence[str] | None) -> tuple[str, ...]:
-    config = model.config
-    count = getattr(config, "num_labels", None)
-    if not isinstance(count, int):
-        raise CapabilityError(f"{type(model).__name__} has no labels; {_NEEDED}")
-    if count < 2 or getattr(config, "problem_type", None) == "regression":
+def _checked_pairs(pairs: object, long_texts: LongTexts) -> bool:
+    if not isinstance(pairs, bool):
+        raise ParameterError(f"pairs must be True or False: got {shown(pairs)}")
+    if pairs and long_texts == "window":
+        raise ParameterError("a pair of texts is not read in windows: use truncate=True, which cuts the longer text")
+    return pairs
+
+
+def _word_rule(words: WordRule | None) -> Callable[[str], tuple[Word, ...]]:
+    """How a text is divided into words."""
+    if words is None:
+        return plain_words
+    if not callable(words):
+        raise ParameterError(f"words must be a function that divides a text into words: got {shown(words)}")
+    return partial(words_by, words)
+
+
+def _takes_types(model: Any, tokenizer: Any, pairs: bool) -> bool:
+    """Whether the model is given token types: those of a pair only where the tokenizer gives them unasked."""
+    if "token_type_ids" not in inspect.signature(model.forward).parameters:
+        return False
+    return not pairs or "token_type_ids" in getattr(tokenizer, "model_input_names", ())
+
+
+def _check_types(model: Any, encoding: Encoding) -> None:
+    """That the model has a vector for each type: on a GPU one that is missing would be the end of the process."""
+    types, known = encoding.types, getattr(model.config, "type_vocab_size", None)
+    if isinstance(known, int) and len(types) and 0 < known <= types.max():
         raise CapabilityError(
-            f"{type(model).__name__} is a regression model (num_labels={count}, "
-            f"problem_type={getattr(config, 'problem_type', None)!r}): limelight explains classifiers with two labels "
-            "or more"
+            f"the tokenizer gives a token the type {types.max()}, but this model has vectors for {known} types of "
+            "tokens: give the model its own tokenizer, or one whose model_input_names leave token_type_ids out"
         )
-    if getattr(config, "problem_type", None) == "multi_label_classification":
-        raise CapabilityError(
-            f"{type(model).__name__} gives several labels at once (problem_type='multi_label_classification'): wrap a "
-            "function that returns the probabilities of one label and of its absence"
-        )
-    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
-        raise ParameterError(f"labels must be a list of names: got {given!r}; write labels=[…]")
-    named = getattr(config, "id2label", None) or {}
-    if given is None and not isinstance(named, Mapping):
-        raise ParameterError(
-            f"id2label of the configuration must give a name for each number: got {shortened(repr(named), 80)}; give "
-            "labels=[…]"
-        )
-    labels = tuple(given) if given is not None else tuple(str(named.get(i, f"LABEL_{i}")) for i in range(count))
-    if len(labels) != count or len(set(labels)) != count or not all(isinstance(x, str) and x for x in labels):
-        raise ParameterError(
-            f"{count} labels are needed, all different and none empty: got {labels!r}; give labels=[…]"
-        )
-    return labels
 
 
 def _special_tokens(model: Any, tokenizer: Any) -> SpecialTokens:
@@ -243,7 +273,7 @@ def _token_limit(model: Any, tokenizer: Any, given: int | None) -> int | None:
     limits = [position_capacity(model), getattr(tokenizer, "model_max_length", None)]
     known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
     if limits[0] is not None and limits[0] < 1:
-        raise CapabilityError(f"this model has positions for {limits[0]} tokens, so it reads none; {_NEEDED}")
+        raise CapabilityError(f"this model has positions for {limits[0]} tokens, so it reads none; {NEEDED}")
     if given is None:
         return min(known, default=None)
     given = whole_number("max_length", given, 3)

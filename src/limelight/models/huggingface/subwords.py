@@ -3,27 +3,26 @@
 A token belongs to each word whose characters it covers. Most tokens have one; a token such as `'s` covers the words `'`
 and `s`, is removed with either of them, and splits what it is given equally between them. Tokens between words (quotes,
 `<br />`) and special tokens belong to none and are never removed.
+
+The two texts of a pair stand in one window; no token covers words of both.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from limelight.arrays import Floats, Integers
 from limelight.document import Document, Span, Word
 from limelight.errors import EmptyTextError, InputError
+from limelight.models.huggingface.encoding import Encoding
 from limelight.models.huggingface.folder import shortened
 
 LongTexts = Literal["refuse", "truncate", "window"]
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a character, which no tokenizer takes: it is read as U+FFFD, one character too, so that places stay."""
 
 
 @dataclass(frozen=True)
@@ -42,125 +41,114 @@ class TokenWindow:
     part: float = 1.0
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """A tokenizer's answer, taken apart: the tokens of the text, and the special ones before and after them."""
-
-    ids: Integers
-    types: Integers
-    offsets: tuple[Span, ...]
-    before: tuple[Integers, Integers]  # numbers and types of the special tokens that the tokenizer puts first
-    after: tuple[Integers, Integers]  # and last
-
-    @property
-    def all_ids(self) -> Integers:
-        return np.concatenate([self.before[0], self.ids, self.after[0]])
-
-    @property
-    def n_special(self) -> int:
-        return len(self.before[0]) + len(self.after[0])
-
-    @property
-    def length(self) -> int:
-        return len(self.ids) + self.n_special
-
-
 class Stretch(NamedTuple):
-    """Tokens start..end of an encoding, which the model reads in one window; `part` is its part in the prediction."""
+    """What one window has of an encoding: tokens start..end of each text; `part` is its part in the prediction."""
 
-    start: int
-    end: int
-    part: float
+    texts: tuple[Span, ...]
+    part: float = 1.0
 
 
-def encode(tokenizer: Any, text: str, types: bool = True) -> Encoding:
-    """Tokenise a text once, with the characters that each token stands for; without `types` all of them are zero."""
-    if not isinstance(text, str):
-        raise InputError(f"a text must be a string: got {type(text).__name__}; decode bytes first")
-    try:
-        answer = tokenizer(
-            _LONE_SURROGATE.sub("\ufffd", text),
-            add_special_tokens=True,
-            truncation=False,
-            padding=False,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            return_token_type_ids=types,
-            verbose=False,
+@dataclass(frozen=True)
+class Subwords:
+    """A document as far as the model reads it, and the tokens that it is read as."""
+
+    document: Document
+    encoding: Encoding
+    stretches: tuple[Stretch, ...]
+    windows: tuple[TokenWindow, ...]
+
+    def divided(self, words: Sequence[Word]) -> Subwords:
+        """The same tokens, for a document with other words."""
+        own = _seen(words, self.document, self.encoding, self.stretches[-1])
+        document = Document(self.document.text, own, self.document.notices, self.document.second)
+        return Subwords(document, self.encoding, self.stretches, _windows(self.encoding, self.stretches, own))
+
+
+def read_subwords(document: Document, encoding: Encoding, limit: int | None, long_texts: LongTexts) -> Subwords:
+    """Tell which tokens belong to the words of a document; `limit` is how many tokens the model reads at once."""
+    read = stretches(encoding, limit, long_texts)
+    words = _seen(document.words, document, encoding, read[-1])
+    if not words:
+        which, instead = ("first", "load the model with window=True")
+        if document.second is not None:
+            which, instead = ("remaining", "give a larger max_length, or shorter texts")
+        raise InputError(f"none of the {which} {limit} tokens belongs to a word: {instead}")
+    windows = _windows(encoding, read, words)
+    if not any(len(window.positions) for window in windows):
+        raise EmptyTextError(
+            f"the model's tokenizer reads no word of the text: got {shortened(repr(document.given), 80)}; give a text "
+            "with at least one word that it does not drop"
         )
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, no Exception
-            raise
-        raise InputError(
-            f"the tokenizer cannot read the text {shortened(repr(text), 80)}: {shortened(str(error))}; give another "
-            "text, or wrap the model with a tokenizer that can"
-        ) from error
-    special = np.asarray(answer["special_tokens_mask"], dtype=bool)
-    ids = np.asarray(answer["input_ids"], dtype=np.int64)
-    typed = types and "token_type_ids" in answer
-    kinds = np.asarray(answer["token_type_ids"], dtype=np.int64) if typed else np.zeros_like(ids)
-    own = np.flatnonzero(~special)
-    # A text of which nothing is left (characters that the tokenizer drops) stands between first and last.
-    first, last = (int(own[0]), int(own[-1]) + 1) if len(own) else ((len(ids) + 1) // 2,) * 2
-    return Encoding(
-        ids[first:last],
-        kinds[first:last],
-        tuple((int(start), int(end)) for start, end in answer["offset_mapping"][first:last]),
-        (ids[:first], kinds[:first]),
-        (ids[last:], kinds[last:]),
-    )
+    notices = (*document.notices, *_notices(document, words, len(encoding), limit, len(read)))
+    return Subwords(Document(document.text, words, notices, document.second), encoding, tuple(read), windows)
+
+
+# ── what the model reads of a text ────────────────────────────────────────────────────────────────────────────────────
+
+
+def whole(encoding: Encoding) -> Stretch:
+    """All of an encoding."""
+    return Stretch(encoding.texts)
 
 
 def stretches(encoding: Encoding, limit: int | None, long_texts: LongTexts) -> list[Stretch]:
     """What of an encoding the model reads: all of it, its beginning, or windows that overlap by half.
 
-    All windows are equally long, so each has the same part in the prediction.
+    All windows are equally long, so each has the same part in the prediction. Of a pair the longer text is cut until
+    both are equally long, then either in turn, as transformers does by "longest_first".
     """
-    n = len(encoding.ids)
-    if limit is None or encoding.length <= limit:
-        return [Stretch(0, n, 1.0)]
-    room = limit - encoding.n_special
+    if limit is None or len(encoding) <= limit:
+        return [whole(encoding)]
+    room, is_pair = limit - encoding.n_special, len(encoding.texts) == 2
     if room < 1:
         raise InputError(f"this model reads {limit} tokens, which leaves no room for a word: give a larger max_length")
     if long_texts == "refuse":
+        what, instead = (
+            ("pair has", "cut the end of the longer text, or give shorter texts")
+            if is_pair
+            else ("text has", f"keep the first {limit}, or with window=True to explain all of it in overlapping parts")
+        )
         raise InputError(
-            f"the text has {encoding.length} tokens but this model reads {limit}: load the model with truncate=True to "
-            f"keep the first {limit}, or with window=True to explain all of it in overlapping parts"
+            f"the {what} {len(encoding)} tokens but this model reads {limit}: load the model with truncate=True to "
+            f"{instead}"
         )
+    if is_pair:
+        kept = _longest_first(encoding.lengths, room)
+        return [Stretch(tuple((start, start + n) for (start, _), n in zip(encoding.texts, kept, strict=True)))]
+    ((first, last),) = encoding.texts
     if long_texts == "truncate":
-        return [Stretch(0, room, 1.0)]
-    starts = [*range(0, n - room, max(1, room // 2)), n - room]
-    return [Stretch(start, start + room, 1.0 / len(starts)) for start in starts]
+        return [Stretch(((first, first + room),))]
+    starts = [*range(first, last - room, max(1, room // 2)), last - room]
+    return [Stretch(((start, start + room),), 1.0 / len(starts)) for start in starts]
 
 
-def read_subwords(
-    document: Document, encoding: Encoding, limit: int | None, long_texts: LongTexts
-) -> tuple[Document, tuple[TokenWindow, ...]]:
-    """The document as far as the model reads it, and its windows; `limit` is how many tokens it reads at once."""
-    read = stretches(encoding, limit, long_texts)
-    words, last = document.words, read[-1].end
-    if last < len(encoding.ids):
-        # A word that is cut in two still is a word that the model saw something of.
-        seen = max((end for _, end in encoding.offsets[:last]), default=0)
-        words = tuple(word for word in words if word.start < seen)
-        if not words:
-            raise InputError(f"none of the first {limit} tokens belongs to a word: load the model with window=True")
-    notices = (*document.notices, *_notices(encoding.length, limit, len(document.words), len(words), len(read)))
-    windows = tuple(window_of(encoding, stretch, words) for stretch in read)
-    if not any(len(window.positions) for window in windows):
-        raise EmptyTextError(
-            f"the model's tokenizer reads no word of the text: got {shortened(repr(document.text), 80)}; give a text "
-            "with at least one word that it does not drop"
-        )
-    return Document(document.text, words, notices), windows
+def _longest_first(lengths: Sequence[int], room: int) -> tuple[int, int]:
+    """How many tokens of each text of a pair fit: all of the shorter one where that leaves as many for the longer."""
+    short = min(lengths)
+    short, long = (short, room - short) if 2 * short <= room else (room // 2, room - room // 2)
+    return (long, short) if lengths[0] > lengths[1] else (short, long)
 
 
-def _notices(tokens: int, limit: int | None, n_words: int, n_read: int, n_windows: int) -> tuple[str, ...]:
+def _seen(words: Sequence[Word], document: Document, encoding: Encoding, last: Stretch) -> tuple[Word, ...]:
+    """The words that the model sees something of: one that is cut in two still is one."""
+    ends = [np.inf] * len(encoding.texts)
+    for side, ((_, end), (start, stop)) in enumerate(zip(encoding.texts, last.texts, strict=True)):
+        if stop < end:
+            ends[side] = max((place for _, place in encoding.offsets[start:stop]), default=0)
+    return tuple(word for word in words if word.start < ends[document.side_of(word.start)])
+
+
+def _notices(
+    document: Document, read: Sequence[Word], tokens: int, limit: int | None, n_windows: int
+) -> tuple[str, ...]:
     """What a reader must know of a text that is longer than the model reads."""
-    if n_read < n_words:
+    if len(read) < len(document.words):
+        if document.second is not None:
+            return (f"the pair has {tokens} tokens, this model reads {limit}: {_cut_of_pair(document, read)}",)
+        n_words = len(document.words)
         return (
             f"the text has {tokens} tokens, this model reads {limit}: of its {n_words} words "
-            f"the last {n_words - n_read} were cut",
+            f"the last {n_words - len(read)} were cut",
         )
     if n_windows > 1:
         return (
@@ -170,19 +158,41 @@ def _notices(tokens: int, limit: int | None, n_words: int, n_read: int, n_window
     return ()
 
 
+def _cut_of_pair(document: Document, read: Sequence[Word]) -> str:
+    cut = []
+    for side, name in enumerate(("first", "second")):
+        n_words, n_read = (sum(document.side_of(word.start) == side for word in of) for of in (document.words, read))
+        if n_read < n_words:
+            cut.append(f"of the {n_words} words of the {name} text the last {n_words - n_read} were cut")
+    return ", ".join(cut)
+
+
+# ── tokens and words ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _windows(encoding: Encoding, read: Sequence[Stretch], words: Sequence[Word]) -> tuple[TokenWindow, ...]:
+    return tuple(window_of(encoding, stretch, words) for stretch in read)
+
+
 def window_of(encoding: Encoding, stretch: Stretch, words: Sequence[Word] = ()) -> TokenWindow:
-    """One input of the model: special tokens, a stretch of the text, special tokens."""
-    start, end, part = stretch
-    first = len(encoding.before[0])
-    owners = owners_of_tokens(encoding.offsets[start:end], words) if words else []
-    pairs = [(first + t, word, 1.0 / len(own)) for t, own in enumerate(owners) for word in own]
+    """One input of the model: the special tokens, and a stretch of each text in its place between them."""
+    chosen: list[int] = []
+    owned: list[tuple[int, int, float]] = []
+    behind = 0
+    for (first, last), (start, end) in zip(encoding.texts, stretch.texts, strict=True):
+        chosen += range(behind, first)
+        owners = owners_of_tokens(encoding.offsets[start:end], words) if words else []
+        owned += [(len(chosen) + t, word, 1.0 / len(own)) for t, own in enumerate(owners) for word in own]
+        chosen += range(start, end)
+        behind = last
+    chosen += range(behind, len(encoding))
     return TokenWindow(
-        ids=np.concatenate([encoding.before[0], encoding.ids[start:end], encoding.after[0]]),
-        types=np.concatenate([encoding.before[1], encoding.types[start:end], encoding.after[1]]),
-        positions=np.array([position for position, _, _ in pairs], dtype=np.int64),
-        words=np.array([word for _, word, _ in pairs], dtype=np.int64),
-        token_parts=np.array([token_part for _, _, token_part in pairs], dtype=np.float64),
-        part=part,
+        ids=encoding.ids[chosen],
+        types=encoding.types[chosen],
+        positions=np.array([position for position, _, _ in owned], dtype=np.int64),
+        words=np.array([word for _, word, _ in owned], dtype=np.int64),
+        token_parts=np.array([token_part for _, _, token_part in owned], dtype=np.float64),
+        part=stretch.part,
     )
 
 

@@ -9,31 +9,36 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats
-from limelight.document import Document
-from limelight.errors import CapabilityError, ParameterError
+from limelight.arrays import Floats, Integers
+from limelight.document import Document, Word
+from limelight.errors import CapabilityError
 from limelight.features import Features
 from limelight.models.huggingface.attention import all_attention
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.runner import Inputs
-from limelight.models.huggingface.subwords import TokenWindow
+from limelight.models.huggingface.subwords import Subwords, TokenWindow
 from limelight.models.huggingface.variants import VARIANTS
+from limelight.outputs import OUTPUTS, Kind, Output
 from limelight.progress import SILENT, Progress
 from limelight.view import (
+    ROUNDING,
     AttentionLayers,
     Attentions,
     Attentive,
     Differentiable,
     Direction,
+    Divisible,
     Gradients,
     Integrable,
+    KnowsWords,
     Layered,
     Memo,
     PathGradients,
     Perturbable,
     Removal,
+    Rounded,
     View,
 )
 
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 
 _GRADIENT_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Tokens in one forward that keeps what its backward needs."""
+_ROUNDING = {torch.float64: 1e-12, torch.float32: 2.0**-19, torch.float16: 2.0**-8, torch.bfloat16: 2.0**-5}
+"""How far logits are off, as a part of the largest: on a classifier of six layers, against float64, it was up to 2e-6,
+1.4e-3 and 3e-2 for some of 64 coalitions of a text, and half as much or less for most."""
 
 
 class HuggingFaceView:
@@ -50,17 +58,52 @@ class HuggingFaceView:
     A text that is read in several windows has the mean of their logits; each window's part goes into what it tells.
     """
 
-    def __init__(self, model: HuggingFaceClassifier, document: Document, windows: Sequence[TokenWindow]) -> None:
-        self._model, self.document, self.windows = model, document, tuple(windows)
+    def __init__(self, model: HuggingFaceClassifier, subwords: Subwords) -> None:
+        self._model, self._subwords = model, subwords
         self._memo = Memo()
+
+    @property
+    def document(self) -> Document:
+        return self._subwords.document
+
+    @property
+    def windows(self) -> tuple[TokenWindow, ...]:
+        return self._subwords.windows
+
+    def divided(self, words: tuple[Word, ...]) -> HuggingFaceView:
+        """The same tokens, which belong to these words: a token that two of them cut is removed with either."""
+        return HuggingFaceView(self._model, self._subwords.divided(words))
 
     @property
     def labels(self) -> tuple[str, ...]:
         return self._model.labels
 
     @property
+    def kind(self) -> Kind:
+        return self._model.kind
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return OUTPUTS[self.kind]
+
+    @property
     def logits(self) -> Floats:
         return self._memo.get("logits", lambda: self._model.mean_logits([self.windows])[0])
+
+    @property
+    def rounding(self) -> float:
+        return _ROUNDING.get(self._model.dtype, ROUNDING)
+
+    def unknown_words(self) -> frozenset[int]:
+        """Those whose tokens are all the tokenizer's unknown one."""
+        unknown = self._model.tokenizer.unk_token_id
+        if unknown is None:
+            return frozenset()
+        known, every = set(), set()
+        for window in self.windows:
+            every.update(window.words.tolist())
+            known.update(window.words[window.ids[window.positions] != unknown].tolist())
+        return frozenset(every - known)
 
     # ── games ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,14 +188,16 @@ class HuggingFaceView:
         words = np.concatenate([window.words for window in self.windows])
         return Gradients(np.concatenate(gradients), np.concatenate(vectors), words, forwards=len(self.windows))
 
-    def path_gradients(self, baseline: str, points: Floats, direction: Direction) -> PathGradients:
+    def path_gradients(self, baseline: str, moved: Integers, points: Floats, direction: Direction) -> PathGradients:
         """Between the text and the text with `baseline` ("mask", "pad" or "zero") vectors in the place of its words."""
         tree = self._model.trees.plain()
         with recording(tree):
-            return self._path_gradients(tree, baseline, points, direction)
+            return self._path_gradients(tree, baseline, moved, points, direction)
 
-    def _path_gradients(self, tree: Tree, baseline: str, points: Floats, direction: Direction) -> PathGradients:
-        lines = [self._line(tree, window, baseline) for window in self.windows]
+    def _path_gradients(
+        self, tree: Tree, baseline: str, moved: Integers, points: Floats, direction: Direction
+    ) -> PathGradients:
+        lines = [self._line(tree, window, baseline, moved) for window in self.windows]
         logits, slopes, forwards = [], [], 0
         step = max(1, _GRADIENT_TOKENS.get(tree.device.type, 1024) // len(self.windows[0].ids))
         for start in range(0, len(points), step):
@@ -176,11 +221,11 @@ class HuggingFaceView:
         along = direction(np.sum([window.part * line.logits(points) for window, line in pairs], axis=0))
         return lambda _: along
 
-    def _line(self, tree: Tree, window: TokenWindow, baseline: str) -> EmbeddingLine:
+    def _line(self, tree: Tree, window: TokenWindow, baseline: str, moved: Integers) -> EmbeddingLine:
         inputs = single_input(window, tree.device)
         embeddings = tree.embed(inputs.ids[0])
         difference = torch.zeros_like(embeddings)
-        owned = torch.from_numpy(np.unique(window.positions)).to(tree.device)
+        owned = torch.from_numpy(np.unique(window.positions[np.isin(window.words, moved)])).to(tree.device)
         difference[owned] = embeddings[owned] - self._baseline(tree, baseline, embeddings)
         return EmbeddingLine(tree, inputs, embeddings, difference)
 
@@ -189,7 +234,9 @@ class HuggingFaceView:
         if baseline == "zero":
             return torch.zeros_like(embeddings[0])
         if baseline == "mask" and special.mask is None:
-            raise ParameterError("this tokenizer has neither a mask nor an unknown token: use baseline='pad' or 'zero'")
+            raise CapabilityError(
+                "this tokenizer has neither a mask nor an unknown token: use baseline='pad' or baseline='zero'"
+            )
         return tree.embed(torch.tensor([special.mask if baseline == "mask" else special.pad], device=tree.device))[0]
 
 
@@ -201,7 +248,18 @@ def single_input(window: TokenWindow, device: torch.device) -> Inputs:
 
 if TYPE_CHECKING:
 
-    class _Claimed(View, Perturbable, Attentive, Layered, Differentiable, Integrable, Protocol): ...
+    class _Claimed(
+        View,
+        Rounded,
+        KnowsWords,
+        Divisible,
+        Perturbable,
+        Attentive,
+        Layered,
+        Differentiable,
+        Integrable,
+        Protocol,
+    ): ...
 
     def _is_what_it_claims(view: HuggingFaceView) -> _Claimed:
         return view

@@ -26,15 +26,18 @@ from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
 from limelight.theory.ratio_game import RatioGame, directed
 from limelight.threads import one_thread
 from limelight.view import (
+    ROUNDING,
     Attentions,
     Attentive,
     Differentiable,
     FoldedView,
     Gradients,
+    KnowsWords,
     Memo,
     Perturbable,
     RatioView,
     Removal,
+    Rounded,
     View,
 )
 
@@ -45,6 +48,10 @@ _ROWS_AT_ONCE = 8192
 """Coalitions answered between two steps of the progress."""
 _CLASS_BYTES = 2**28
 """What the tables of the classes that a game holds at once may take, where there are many."""
+
+
+_OF_FLOAT64 = 1e-12
+"""How far sums over the words of a document are rounded, as a part of the largest."""
 
 
 Answers = Callable[[Coalitions], Floats]
@@ -110,6 +117,14 @@ class AttentionView:
     def _ask(self) -> Floats:
         logits = self._model.logits_of_ids(self._model.encode_document(self.document)[None])[0]
         return logits[self._classes] if isinstance(self._classes, slice) else np.array([logits @ self._classes])
+
+    @property
+    def rounding(self) -> float:
+        """Whatever the precision of the weights, what methods see is computed in float64."""
+        return _OF_FLOAT64
+
+    def unknown_words(self) -> frozenset[int]:
+        return self._model.unknown_words(self.document)
 
     # ── folded ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -224,6 +239,8 @@ class AttentionGame:
     def __init__(self, view: AttentionView, features: Features, removal: Removal, progress: Progress) -> None:
         self._view, self._features, self._removal = view, features, removal
         self._progress, self.asked = progress, 0
+        # Deleted words are summed in the precision of the weights.
+        self.rounding = _OF_FLOAT64 if removal == "mask" else ROUNDING
         self._answers = None if view.has_many_classes else self._answers_of(view)
 
     def __call__(self, kept: Coalitions) -> Floats:
@@ -257,7 +274,9 @@ class AttentionGame:
 
 if TYPE_CHECKING:
 
-    class _Claimed(View, Perturbable, Attentive, Differentiable, RatioView, FoldedView, Protocol): ...
+    class _Claimed(
+        View, Rounded, KnowsWords, Perturbable, Attentive, Differentiable, RatioView, FoldedView, Protocol
+    ): ...
 
     def _is_what_it_claims(view: AttentionView) -> _Claimed:
         return view

@@ -118,6 +118,10 @@ class WordClassifier(nn.Module, ABC):
         """The token number of each word of a document that was read already."""
         return np.array(self.vocabulary.ids([word.form for word in document.words]), dtype=np.int64)
 
+    def unknown_words(self, document: Document) -> frozenset[int]:
+        """The numbers of the words that are not in the vocabulary."""
+        return frozenset(np.flatnonzero(self.ids_of(document) == self.vocabulary.unknown_id).tolist())
+
     def encode_document(self, document: Document) -> Tensor:
         """Token numbers (T_max,) of a document, [CLS] and padding included."""
         return self.pad([self.ids_of(document)])[0]

@@ -21,6 +21,7 @@ from limelight.view import (
     Attentive,
     Differentiable,
     Gradients,
+    KnowsWords,
     Layered,
     Memo,
     Perturbable,
@@ -50,6 +51,9 @@ class TransformerView:
     @property
     def logits(self) -> Floats:
         return self._memo.get("logits", lambda: self._model.logits_of_ids(self._ids[None])[0])
+
+    def unknown_words(self) -> frozenset[int]:
+        return self._model.unknown_words(self.document)
 
     @property
     def _ids(self) -> Tensor:
@@ -129,7 +133,7 @@ class TransformerGame:
 
 if TYPE_CHECKING:
 
-    class _Claimed(View, Perturbable, Attentive, Layered, Differentiable, Protocol): ...
+    class _Claimed(View, KnowsWords, Perturbable, Attentive, Layered, Differentiable, Protocol): ...
 
     def _is_what_it_claims(view: TransformerView) -> _Claimed:
         return view

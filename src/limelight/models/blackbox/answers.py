@@ -1,0 +1,173 @@
+"""What a function answers: one row of numbers per text, checked; and what its logits are.
+
+    classes       probabilities that add up to 1         logits are their logarithms
+    multi-label   a probability of its own per label     logits are their log-odds
+    regression    any numbers                            logits are these numbers
+
+The logarithm of 0 is not finite: a probability closer to 0 or 1 than `FLOOR` is taken to be that far from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from limelight.arrays import Floats
+from limelight.document import Text
+from limelight.errors import InputError, NumericalError, shown
+from limelight.outputs import Kind
+from limelight.show.visible import visible
+
+FLOOR = 1e-9
+"""How close to 0, or to 1, a probability counts."""
+_SUM_TOLERANCE = 1e-3
+"""How far from 1 the probabilities of a text may add up: half precision and rounding to three digits."""
+_ROUNDING = 1e-6
+"""How far below 0 or above 1 a probability may be: 1 − p in single precision."""
+_SHOWN = 80
+"""Characters of a message that an error repeats."""
+
+_ONE_NUMBER = (
+    "it gives one number per text; if that is the probability of the second of two labels, return both, "
+    'np.stack([1 - p, p], axis=1); if it is that of a label which excludes no other, say kind="multi-label"; if it is '
+    'no probability, kind="regression"'
+)
+
+
+# ── from what was returned to an array ────────────────────────────────────────────────────────────────────────────────
+
+
+def array_of(answer: Any) -> Floats:
+    """An answer as an array of float64; tensors are taken off their device and out of their graph."""
+    try:
+        if isinstance(answer, list | tuple):
+            answer = [_detached(row) for row in answer]
+        array = np.asarray(_detached(answer))
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"{array.dtype} is no type of number")
+        if array.dtype.kind == "O" and (array.ndim == 0 or any(isinstance(x, str | bytes) for x in array.flat)):
+            raise TypeError("there are no numbers in it")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InputError(
+            f"the function must return an array of numbers, one row per text: got {type(answer).__name__} "
+            f"{shown(answer)} ({shortened(str(error))})"
+        ) from error
+
+
+def _detached(answer: Any) -> Any:
+    """A tensor of torch as an array, whatever its device, precision and gradients."""
+    if callable(getattr(answer, "detach", None)) and callable(getattr(answer, "double", None)):
+        return answer.detach().double().cpu().numpy()
+    return answer
+
+
+def shortened(message: str) -> str:
+    """A message of somebody else's, for a message of ours: on one line, printable anywhere and never long."""
+    line = visible(" ".join(message[: 10 * _SHOWN].split()))
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+
+
+# ── from an array to rows that can be used ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An answer (texts, labels): the rows at `good` can be used, `problem` says what is wrong with another one."""
+
+    rows: Floats
+    good: npt.NDArray[np.bool_]
+    problem: InputError | NumericalError | None = None
+
+
+def checked(answer: Floats, texts: Sequence[Text], labels: int, kind: Kind) -> Checked:
+    """Tell good rows from bad ones; an answer of another shape says nothing of any text, and is an error."""
+    rows = _in_columns(answer, len(texts), labels, kind)
+    good = _are_good(rows, kind)
+    usable = rows if kind == "regression" else np.clip(rows, 0.0, 1.0)
+    return Checked(usable, good, None if good.all() else _problem(rows, texts, good, kind))
+
+
+def columns_of_one(answer: Floats, kind: Kind) -> int:
+    """How many labels a function has that was asked about one text."""
+    if kind != "regression" and answer.shape in ((1,), (1, 1)):
+        if kind == "classes":
+            raise InputError(f"the function gave an array of shape {answer.shape} for one text: {_ONE_NUMBER}")
+        return 1
+    if answer.ndim != 2 or len(answer) != 1:
+        raise InputError(
+            f"the function gave an array of shape {answer.shape} for one text: it must return one row of numbers per "
+            "text, (1, number of labels)"
+        )
+    return answer.shape[1]
+
+
+def _in_columns(answer: Floats, texts: int, labels: int, kind: Kind) -> Floats:
+    if answer.shape == (texts, labels):
+        return answer
+    if kind != "classes" and labels == 1 and answer.shape == (texts,):
+        return answer[:, None]
+    given = f"the function gave an array of shape {answer.shape} for {texts} texts and {labels} labels"
+    if kind == "classes" and answer.shape in ((texts,), (texts, 1)):
+        raise InputError(f"{given}: {_ONE_NUMBER}")
+    hint = "; name its columns by labels=[…]" if answer.ndim == 2 and len(answer) == texts else ""
+    raise InputError(f"{given}: it must return one row of numbers per text, {(texts, labels)}{hint}")
+
+
+def _are_good(rows: Floats, kind: Kind) -> npt.NDArray[np.bool_]:
+    finite = np.isfinite(rows)
+    if kind == "regression":
+        return np.asarray(finite.all(axis=1))
+    own = np.where(finite, rows, 2.0)  # no probability either, and no warning
+    good = np.maximum(-own, own - 1).max(axis=1, initial=0.0) <= _ROUNDING
+    return good & (np.abs(own.sum(axis=1) - 1) <= _SUM_TOLERANCE) if kind == "classes" else good
+
+
+def _problem(
+    rows: Floats, texts: Sequence[Text], good: npt.NDArray[np.bool_], kind: Kind
+) -> InputError | NumericalError:
+    infinite = ~np.isfinite(rows).all(axis=1)
+    if infinite.any():
+        return NumericalError(
+            f"the function gave numbers that are not finite for {infinite.sum()} of {len(texts)} texts: "
+            f"{_row_and_text(rows, texts, int(infinite.argmax()))}; return finite numbers"
+        )
+    i = int(good.argmin())
+    given = _row_and_text(rows, texts, i)
+    if kind == "multi-label":
+        return InputError(
+            f"a multi-label function must return numbers from 0 to 1: {given}; apply a sigmoid to logits, or say "
+            'kind="regression" if they are no probabilities'
+        )
+    within = _are_good(rows[i : i + 1], "multi-label")[0]
+    hint = 'or say kind="multi-label" if labels do not exclude each other' if within else 'or say kind="regression"'
+    return InputError(
+        f"the function must return probabilities, rows of numbers from 0 to 1 that add up to 1: {given}; apply a "
+        f"softmax to logits, {hint}"
+    )
+
+
+def _row_and_text(rows: Floats, texts: Sequence[Text], i: int) -> str:
+    return f"got {shown(rows[i].tolist())} for the text {shown(texts[i])}"
+
+
+# ── from rows to logits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def logits_of(rows: Floats, kind: Kind) -> Floats:
+    """Of rows (n, labels): (n, labels), all finite."""
+    if kind == "regression":
+        return rows
+    logits: Floats = np.log(np.maximum(rows, FLOOR))
+    return logits if kind == "classes" else logits - np.log(np.maximum(1.0 - rows, FLOOR))
+
+
+def clipped(rows: Floats, kind: Kind) -> npt.NDArray[np.bool_]:
+    """Which probabilities (n, labels) have the logit of another one."""
+    if kind == "regression":
+        return np.zeros(rows.shape, dtype=bool)
+    return rows < FLOOR if kind == "classes" else (rows < FLOOR) | (1.0 - rows < FLOOR)

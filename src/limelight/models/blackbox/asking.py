@@ -1,0 +1,196 @@
+"""Asking a function: in batches, counted, each text once where answers are kept, and with an error that names a text.
+
+A function may be slow or cost money. So what it has answered is not lost where something goes wrong later: a batch is
+kept before the next one is asked, the good rows of an answer also where others are bad, and the halves of a batch that
+are asked alone in order to find the text that the function fails on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from limelight.arrays import Floats, Integers
+from limelight.document import Text
+from limelight.errors import InputError, LimelightError, ParameterError, shown
+from limelight.models.blackbox.answers import Checked, array_of, checked, shortened
+from limelight.models.blackbox.cache import AnswerCache, key_of
+from limelight.outputs import Kind
+
+Function = Callable[[list[Any]], Any]
+"""Texts in, or pairs of them; rows of numbers out."""
+
+# One for all functions: it is held for an addition, and a function that has none of its own can be pickled.
+_COUNTING = threading.Lock()
+
+
+class Failed(Exception):
+    """The function raised an exception, which is the `__cause__` of this one."""
+
+
+class Calls:
+    """A function whose texts are counted: it is given `most` of them at most."""
+
+    def __init__(self, function: Function, most: int | None) -> None:
+        self._function, self.most = function, most
+        self.asked = 0
+
+    @property
+    def room(self) -> float:
+        """How many texts it may still be given."""
+        return np.inf if self.most is None else self.most - self.asked
+
+    def __call__(self, texts: Sequence[Text], kept: str = "") -> Floats:
+        """What it returns, as an array of float64. `kept`, where there is no room left: what is not lost."""
+        with _COUNTING:
+            if len(texts) > self.room:
+                raise ParameterError(
+                    f"max_calls={self.most} does not suffice: the function was asked about {self.asked:,} texts, and "
+                    f"at least {len(texts):,} more are needed{kept}; raise max_calls, or ask for fewer samples"
+                )
+            self.asked += len(texts)
+        try:
+            answer = self._function(list(texts))
+            if isinstance(answer, Iterator):
+                answer = list(islice(answer, len(texts) + 1))
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise Failed from error
+        return array_of(answer)
+
+
+def first_answer(calls: Calls, text: Text) -> Floats:
+    """What a function of which nothing is known yet says of a text."""
+    try:
+        return calls([text])
+    except Failed as failed:
+        raise _failure(failed, 1, f"make it take {shown(text)}") from failed.__cause__
+
+
+def _failure(failed: Failed, texts: int, what_to_do: str) -> InputError:
+    error = failed.__cause__
+    where = f"on {texts} texts at once" if texts > 1 else "on a text"
+    return InputError(f"the function failed {where}, {type(error).__name__}: {_said(error)}; {what_to_do}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The answers to the texts at `places`; the function was asked about `asked` of them, the others were known."""
+
+    places: Integers
+    rows: Floats
+    asked: int
+
+
+class Asker:
+    """A function of one kind with so many labels, asked about any number of texts."""
+
+    def __init__(self, calls: Calls, labels: int, kind: Kind, batch_texts: int, cache: AnswerCache | None) -> None:
+        self._calls, self._labels, self._kind, self._batch = calls, labels, kind, batch_texts
+        self._cache = cache
+        self._kept = "" if cache is None else f"; what it has answered is kept in {cache.where}"
+
+    def all_of(self, texts: Sequence[Text]) -> Floats:
+        """The answers to all texts: (n, labels)."""
+        rows = np.empty((len(texts), self._labels))
+        for part in self.parts(texts):
+            rows[part.places] = part.rows
+        return rows
+
+    def parts(self, texts: Sequence[Text]) -> Iterator[Part]:
+        """The same part by part, as soon as each is known."""
+        if self._cache is None:
+            for start in range(0, len(texts), self._batch):
+                own = texts[start : start + self._batch]
+                yield Part(np.arange(start, start + len(own)), self._ask(own), len(own))
+            return
+        places: dict[bytes, list[int]] = {}
+        for i, text in enumerate(texts):
+            places.setdefault(key_of(text), []).append(i)
+        known = self._cache.known(list(places))
+        if known:
+            yield _part(known, places, 0)
+        new = [key for key in places if key not in known]
+        for start in range(0, len(new), self._batch):
+            keys = new[start : start + self._batch]
+            known = self._cache.known(keys)  # others may have asked by now
+            unknown = [key for key in keys if key not in known]
+            if unknown:
+                rows = self._ask_what_there_is_room_for([texts[places[key][0]] for key in unknown])
+                known.update(zip(unknown, rows, strict=True))
+            yield _part(known, places, len(unknown))
+
+    def _ask_what_there_is_room_for(self, texts: list[Text]) -> Floats:
+        """Where not all may be asked for, the first ones are there the next time."""
+        room = self._calls.room
+        if not 0 < room < len(texts):
+            return self._ask(texts)
+        return np.concatenate([self._ask(part) for part in (texts[: int(room)], texts[int(room) :])])
+
+    def _ask(self, texts: Sequence[Text]) -> Floats:
+        """One call of the function."""
+        try:
+            answer = self._calls(texts, self._kept)
+        except Failed as failed:
+            raise _failure(failed, len(texts), f"{self._culprit(texts)}{self._kept}") from failed.__cause__
+        received = self.received(texts, answer)
+        if received.problem is not None:
+            raise received.problem
+        return received.rows
+
+    def received(self, texts: Sequence[Text], answer: Floats) -> Checked:
+        """An answer of the function, checked, and its good rows kept."""
+        own = checked(answer, texts, self._labels, self._kind)
+        if self._cache is None or not own.good.any():
+            return own
+        rows = own.rows.copy()
+        keys = [key_of(text) for text, is_good in zip(texts, own.good, strict=True) if is_good]
+        rows[own.good] = self._cache.keep(keys, rows[own.good])
+        return replace(own, rows=rows)
+
+    def _culprit(self, texts: Sequence[Text]) -> str:
+        """A text that the function fails on, found by halves; a batch may also fail where none of its texts does.
+
+        No text is asked about again whose answer is known, and a half is not asked where the other one did not fail.
+        """
+        suspects, is_certain = texts, True
+        while len(suspects) > 1 or not is_certain:
+            half = suspects[: max(1, len(suspects) // 2)]
+            if self._calls.room < len(half):
+                return f"max_calls={self._calls.most} leaves no room to find out which of {len(suspects)} texts it was"
+            is_certain = self._fails(half)
+            if is_certain:
+                suspects = half
+            elif len(suspects) == 1:
+                return f"one text at a time does not fail, such as {shown(suspects[0])}: try a smaller batch_texts"
+            else:
+                suspects = suspects[len(half) :]
+        return f"make it take {shown(suspects[0])}"
+
+    def _fails(self, texts: Sequence[Text]) -> bool:
+        try:
+            answer = self._calls(texts)
+        except Failed:
+            return True
+        self.received(texts, answer)
+        return False
+
+
+def _part(known: dict[bytes, Floats], places: dict[bytes, list[int]], asked: int) -> Part:
+    """Each answer at all places of its text."""
+    counts = [len(places[key]) for key in known]
+    at = np.array([place for key in known for place in places[key]], dtype=np.int64)
+    return Part(at, np.repeat(np.array(list(known.values())), counts, axis=0), asked)
+
+
+def _said(error: BaseException | None) -> str:
+    try:
+        return shortened(str(error)) or "without a message"
+    except Exception:  # the message is the function's own code
+        return "with a message that cannot be read"

@@ -1,0 +1,185 @@
+"""Any function from texts to numbers as a classifier."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from limelight.arrays import Floats, whole_number
+from limelight.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
+from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
+from limelight.models.blackbox.answers import columns_of_one, logits_of
+from limelight.models.blackbox.asking import Asker, Calls, Function, Part, first_answer
+from limelight.models.blackbox.cache import AnswerCache, Identity
+from limelight.models.blackbox.view import BlackBoxView
+from limelight.outputs import Kind
+from limelight.view import Classifier
+from limelight.word_rules import WordRule, plain_words, words_by
+
+TEXTS_AT_ONCE = 512
+
+
+class BlackBoxClassifier:
+    """A function from texts to rows of numbers (n texts to n rows) as a classifier.
+
+    `kind`: "classes" (each row are probabilities that add up to 1), "multi-label" (a probability of its own for each
+    label) or "regression" (any numbers). `pairs`: the function reads tuples of two texts. `mask` stands in the place of
+    a removed word, and `words` is a rule for what a word is: see `word_rules`.
+
+    `batch_texts`: how many texts the function is given at once; `max_calls`: how many it is given in the life of this
+    object. `cache` is a folder where its answers are kept, which are then not asked for again, and `name` says there
+    which function it is; without, it goes by the name that it has in the code.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        labels: Sequence[str] | None = None,
+        *,
+        mask: str = UNKNOWN,
+        batch_texts: int = TEXTS_AT_ONCE,
+        kind: Kind = "classes",
+        pairs: bool = False,
+        words: WordRule | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        max_calls: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not callable(function):
+            raise ParameterError(
+                f"a function from texts to probabilities is needed, or an object with predict_proba: got "
+                f"{type(function).__name__}"
+            )
+        if not isinstance(mask, str):
+            raise ParameterError(f"mask must be a string, which stands for a removed word: got {shown(mask)}")
+        if not isinstance(pairs, bool):
+            raise ParameterError(f"pairs must be True or False, whether texts come in pairs: got {shown(pairs)}")
+        if words is not None and not callable(words):
+            raise ParameterError(f"words must be a function from a text to its words: got {shown(words)}")
+        if name is not None and not (isinstance(name, str) and name.strip()):
+            raise ParameterError(f"name must be a string that says which function this is: got {shown(name)}")
+        self.kind = cast(Kind, known_name("kind", kind, get_args(Kind)))
+        self.batch_texts = whole_number("batch_texts", batch_texts, 1)
+        self.mask, self.pairs = mask, pairs
+        self._name = name if name is not None else _name_in_the_code(function)
+        self._rule = plain_words if words is None else functools.partial(words_by, words)
+        most = None if max_calls is None else whole_number("max_calls", max_calls, 1)
+        self._calls = Calls(function, most)
+        named = None if labels is None else _checked_labels(labels, self.kind)
+        self._connect(named, cache)
+
+    def _connect(self, labels: tuple[str, ...] | None, folder: str | os.PathLike[str] | None) -> None:
+        """Find out what the labels are, and make sure that the cache is of this function."""
+        if self.kind == "regression" and labels is None:
+            labels = ("value",)
+        cache = first = None
+        if folder is not None:
+            if self._name is None:
+                raise ParameterError(
+                    "a cache belongs to one function, and this one has no name in the code that tells it from others: "
+                    'give it one, name="…"'
+                )
+            cache = AnswerCache(folder)
+            if labels is None and (there := cache.identity()) is not None:
+                labels = _unnamed(self.kind, len(there.labels))
+        if labels is None:  # only the function knows how many there are
+            first = first_answer(self._calls, self._any_text)
+            labels = _checked_labels(_unnamed(self.kind, columns_of_one(first, self.kind)), self.kind)
+        self.labels = labels
+        if cache is not None:
+            cache.claim(Identity(cast(str, self._name), labels, self.kind, self.pairs))
+        self._asker = Asker(self._calls, len(labels), self.kind, self.batch_texts, cache)
+        self._past_cache = Asker(self._calls, len(labels), self.kind, self.batch_texts, None)
+        if first is not None and cache is not None:
+            self._asker.received([self._any_text], first)
+
+    @property
+    def _any_text(self) -> Text:
+        return ("text", "text") if self.pairs else "text"
+
+    def __repr__(self) -> str:
+        return f"BlackBoxClassifier({self._name or 'a function'}, labels={self.labels})"
+
+    @property
+    def asked(self) -> int:
+        """How many texts the function was given so far; what a cache knew is not among them."""
+        return self._calls.asked
+
+    def view(self, text: Text) -> BlackBoxView:
+        """The function asked about a text, or about a pair."""
+        self._check(text)
+        return BlackBoxView(self, Document.read(text, rule=self._rule))
+
+    def predict_proba(self, texts: Sequence[Text]) -> Floats:
+        """What the function says, checked: (n, labels)."""
+        if self.kind == "regression":
+            raise CapabilityError("a regression gives numbers that are no probabilities: use predict_logits")
+        return self._asker.all_of(self._listed(texts, "predict_proba"))
+
+    def predict_logits(self, texts: Sequence[Text]) -> Floats:
+        """Logarithms of probabilities, log-odds of those of a multi-label function, or the numbers of a regression."""
+        return logits_of(self._asker.all_of(self._listed(texts, "predict_logits")), self.kind)
+
+    def ask_again(self, texts: Sequence[Text]) -> Floats:
+        """What the function says of texts now, whatever a cache holds, which stays as it is: (n, labels).
+
+        It shows whether a function that is asked twice answers alike.
+        """
+        return self._past_cache.all_of(self._listed(texts, "ask_again"))
+
+    def parts(self, texts: Sequence[Text]) -> Iterator[Part]:
+        """Answers to texts that were checked, part by part as they come."""
+        return self._asker.parts(texts)
+
+    def _listed(self, texts: Sequence[Text], caller: str) -> list[Text]:
+        what = "pairs of texts" if self.pairs else "texts"
+        if isinstance(texts, str) or (is_pair(texts) and self.pairs):
+            one = "one pair" if is_pair(texts) else "one string"
+            raise InputError(f"{caller} takes a list of {what}: got {one}; write {caller}([text])")
+        if not isinstance(texts, Iterable):
+            raise InputError(f"{caller} takes a list of {what}: got {type(texts).__name__}")
+        listed = list(texts)
+        for text in listed:
+            self._check(text)
+        return listed
+
+    def _check(self, text: object) -> None:
+        check_pair(text) if self.pairs else check_single(text)
+
+
+def _checked_labels(labels: Sequence[str], kind: Kind) -> tuple[str, ...]:
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise ParameterError(f"labels must be a list of names: got {shown(labels)}; write labels=[…]")
+    names = tuple(map(str, labels))
+    least, needed = (2, "at least two labels") if kind == "classes" else (1, "at least one label")
+    if len(names) < least or len(set(names)) != len(names):
+        alone = '; say kind="multi-label" for a label that excludes no other, kind="regression" for a plain number'
+        hint = alone if len(names) == 1 else ""
+        raise ParameterError(f"a {kind} function needs {needed}, all different: got {shown(names)}{hint}")
+    return names
+
+
+def _unnamed(kind: Kind, count: int) -> tuple[str, ...]:
+    """What labels are called where nobody has named them."""
+    return tuple(f"{'class' if kind == 'classes' else 'label'} {c}" for c in range(count))
+
+
+def _name_in_the_code(function: Any) -> str | None:
+    """What tells a function from others; None where it has no such name."""
+    if isinstance(function, functools.partial):  # what it was given decides, and has no name
+        return None
+    if inspect.ismethod(function) and not isinstance(function.__self__, type):
+        owner, method = type(function.__self__), f".{getattr(function, '__name__', '')}"
+    else:
+        owner, method = (function if isinstance(getattr(function, "__qualname__", None), str) else type(function)), ""
+    name = f"{owner.__module__}.{owner.__qualname__}{method}"
+    return None if "<lambda>" in name else name
+
+
+if TYPE_CHECKING:
+
+    def _is_a_classifier(model: BlackBoxClassifier) -> Classifier:
+        return model

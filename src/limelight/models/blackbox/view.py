@@ -1,0 +1,146 @@
+"""A function looking at one text: games, whose every variant is a text that the function reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats
+from limelight.document import Document, Word
+from limelight.errors import CapabilityError, shown
+from limelight.features import Features
+from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
+from limelight.models.blackbox.variants import Variants
+from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, first_rows
+from limelight.outputs import OF_FUNCTIONS, Kind, Output
+from limelight.progress import SILENT, Progress
+from limelight.view import Clipping, Divisible, Memo, Noting, NotingGame, Perturbable, Removal, View
+
+if TYPE_CHECKING:
+    from limelight.models.blackbox.classifier import BlackBoxClassifier
+
+_CHARACTERS_AT_ONCE = 2**25
+"""Characters of the texts that are made at once: of a long text there are fewer."""
+_LABELS_SHOWN = 3
+"""Labels that a notice names."""
+
+_LOGITS: dict[Kind, str] = {
+    "classes": f"this model gives probabilities alone: its logits are their logarithms, those below {FLOOR:g} taken as "
+    f"{FLOOR:g}",
+    "multi-label": "this model gives probabilities alone: its logits are their log-odds",
+}
+
+
+class BlackBoxView:
+    """What methods see of a function and a text."""
+
+    removals: tuple[Removal, ...] = ("mask", "delete")
+
+    def __init__(self, model: BlackBoxClassifier, document: Document, memo: Memo | None = None) -> None:
+        self._model, self.document = model, document
+        self._memo = Memo() if memo is None else memo
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def kind(self) -> Kind:
+        return self._model.kind
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return OF_FUNCTIONS[self.kind]
+
+    @property
+    def logits(self) -> Floats:
+        return self._memo.get("logits", lambda: self._model.predict_logits([self.document.given])[0])
+
+    def divided(self, words: tuple[Word, ...]) -> BlackBoxView:
+        """The same text with other words; the function is not asked about it again."""
+        return BlackBoxView(self._model, replace(self.document, words=words), self._memo)
+
+    def notes(self, output: Output) -> tuple[str, ...]:
+        """What stands in the place of logits, which a function does not have."""
+        return (_LOGITS[self.kind],) if output == "logit" else ()
+
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TextGame:
+        """Logits of the text with the words of features replaced, or cut out."""
+        if removal not in self.removals:
+            raise CapabilityError(
+                f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
+            )
+        replacement = self._model.mask if removal == "mask" else ""
+        return TextGame(self._model, Variants(self.document, features, replacement), len(features), progress)
+
+
+class TextGame:
+    """Logits of a text without some of its words; the same set of words is asked for once in a call.
+
+    `asked` counts what the function was given: what a cache knew is not among it.
+    """
+
+    def __init__(self, model: BlackBoxClassifier, variants: Variants, features: int, progress: Progress) -> None:
+        self._model, self._variants, self._features, self._progress = model, variants, features, progress
+        self.asked = 0
+        self._answers = self._clipped = 0
+        self._clipped_labels = np.zeros(len(model.labels), dtype=bool)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """How many of the answers so far hold probabilities that were moved away from 0 or 1."""
+        if not self._clipped:
+            return ()
+        names = [shown(self._model.labels[c]) for c in np.flatnonzero(self._clipped_labels)]
+        more = f" and {len(names) - _LABELS_SHOWN:,} more" if len(names) > _LABELS_SHOWN else ""
+        return (
+            f"{self._clipped:,} of {self._answers:,} answers of the function hold a probability closer to 0 or 1 than "
+            f"{FLOOR:g} (of {', '.join(names[:_LABELS_SHOWN])}{more}): it is taken to be that far from it, since the "
+            "log-odds of 0 and 1 are infinite",
+        )
+
+    @property
+    def clipped(self) -> float:
+        """The share of such answers."""
+        return self._clipped / max(self._answers, 1)
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        kept = checked_coalitions(kept, self._features)
+        first, which = first_rows(kept)
+        repetitions = np.bincount(which, minlength=len(first))
+        logits = np.empty((len(first), len(self._model.labels)))
+        answered = AnsweredCoalitions(self._progress)
+        step = self._texts_at_once()
+        for start in range(0, len(first), step):
+            texts = [self._variants.without(kept[i]) for i in first[start : start + step]]
+            for part in self._model.parts(texts):
+                rows = start + part.places
+                logits[rows] = logits_of(part.rows, self._model.kind)
+                self.asked += part.asked
+                self._answers += len(rows)
+                beyond = clipped(part.rows, self._model.kind)
+                self._clipped += int(beyond.any(axis=1).sum())
+                self._clipped_labels |= beyond.any(axis=0)
+                answered.add(int(repetitions[rows].sum()))
+        return logits[which]
+
+    def _texts_at_once(self) -> int:
+        """Whole batches where several of them fit."""
+        fitting, batch = max(1, _CHARACTERS_AT_ONCE // max(1, self._variants.longest)), self._model.batch_texts
+        return fitting if fitting < batch else fitting - fitting % batch
+
+
+if TYPE_CHECKING:
+
+    class _Claimed(View, Perturbable, Divisible, Noting, Protocol): ...
+
+    def _is_what_it_claims(view: BlackBoxView) -> _Claimed:
+        return view
+
+    def _notes(game: TextGame) -> NotingGame:
+        return game
+
+    def _clips(game: TextGame) -> Clipping:
+        return game

@@ -1,0 +1,361 @@
+"""What is told from zero, what a method says of its own error, and how that is put into words."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+import limelight
+from conftest import small_model
+from limelight.evidence import (
+    FALSE_DISCOVERIES,
+    INTERVAL,
+    accuracy_in_words,
+    asked_in_words,
+    evidence,
+    evidence_of,
+    evidence_of_groups,
+    rounding_of,
+    spoken_for,
+    unknown_words,
+    warnings_of,
+)
+from limelight.explainers.lime import kernel_weights
+from limelight.explainers.sampling import sample_coalitions
+from limelight.explainers.surrogate import fit_surrogate
+from limelight.explanation import Explanation, Prediction
+from limelight.models.words.classifier import WordClassifier
+from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
+from limelight.models.words.vocabulary import Vocabulary
+from reference.opaque import Answering, Opaque
+from reference.small_transformers import small_transformer
+
+TEXT = "the film was great but too long and the end is bad"
+RUNS = 200
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+numbers = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-5.0, 5.0))
+
+
+# ── told from zero ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def discovered(p: list[float], level: float) -> list[bool]:
+    """Benjamini and Hochberg as they wrote it: the largest k with P_(k) <= k q / m; the k smallest are rejected."""
+    ranked = sorted(p)
+    passed = [k for k in range(1, len(p) + 1) if ranked[k - 1] <= k * level / len(p)]
+    return [bool(passed) and own <= ranked[passed[-1] - 1] for own in p]
+
+
+@given(numbers, st.floats(0.01, 2.0), st.floats(0.0, 1.0))
+def test_sampled_weights_are_told_by_the_step_up_rule(weights: np.ndarray, error: float, rounding: float) -> None:
+    own = evidence_of(weights, np.full(len(weights), error), rounding)
+    p = [math.erfc(max(abs(w) - rounding, 0.0) / error / math.sqrt(2.0)) for w in weights]
+    assert own.told.tolist() == discovered(p, FALSE_DISCOVERIES)
+    assert own.half_width == pytest.approx(1.96 * error, rel=1e-4)
+    # Whatever is told has an interval without zero, even after all of its rounding.
+    assert (np.abs(weights[own.told]) - rounding >= own.half_width[own.told] - 1e-12).all()
+
+
+@given(numbers, st.floats(0.0, 3.0))
+def test_without_sampling_what_exceeds_rounding_is_told(weights: np.ndarray, rounding: float) -> None:
+    own = evidence_of(weights, None, rounding)
+    assert own.told.tolist() == [abs(w) > rounding for w in weights]
+    assert own.half_width is None
+    assert own.is_empty == (not own.told.any())
+
+
+def test_errors_that_are_no_numbers_tell_nothing() -> None:
+    weights, stderr = np.array([1.0, 1.0, 1.0, 0.0, 0.0]), np.array([np.nan, np.inf, 0.0, 0.0, np.nan])
+    assert evidence_of(weights, stderr, 0.0).told.tolist() == [False, False, True, False, False]
+    assert evidence_of(weights, stderr, math.inf).is_empty
+
+
+def test_an_interval_that_reaches_zero_is_not_told() -> None:
+    """Seen: +0.1502 ± 0.1502, drawn as strong evidence: the only word of a text, of which LIME has one sample."""
+    e = limelight.explain(limelight.load(), "good")
+    assert e.stderr is not None
+    assert INTERVAL * e.stderr[0] >= abs(e.weights[0])
+    assert evidence(e).is_empty
+
+
+WORDS = 23
+REAL = np.array([12.0, -9.0, 9.0])
+"""What the first three words do; all others do nothing on average."""
+
+
+def noisy(seed: int) -> Answering:
+    """Linear, with noise that no word explains."""
+    rng = np.random.default_rng(seed)
+
+    def answer(kept: np.ndarray) -> np.ndarray:
+        output = kept[:, :3] @ REAL + 3.0 * rng.normal(size=len(kept))
+        return np.stack([0.0 * output, 0.0 * output, output], axis=1)
+
+    return Answering(answer)
+
+
+def interacting(seed: int) -> Answering:
+    """Triples of words whose product of signs, less 2/3 of each, has Shapley values of 0 and marginal effects of ±2."""
+    rng = np.random.default_rng(seed)
+    triples = [(rng.choice(np.arange(3, WORDS), 3, replace=False), rng.normal()) for _ in range(60)]
+
+    def answer(kept: np.ndarray) -> np.ndarray:
+        output = kept[:, :3] @ REAL
+        for words, size in triples:
+            output = output + size * (
+                (2.0 * kept[:, words] - 1.0).prod(axis=1) - 2.0 / 3.0 * kept[:, words].sum(axis=1)
+            )
+        return np.stack([0.0 * output, 0.0 * output, output], axis=1)
+
+    return Answering(answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "n_samples", "game"),
+    [("lime", 60, noisy), ("lime", 400, noisy), ("shapley", 60, interacting), ("shapley", 400, interacting)],
+)
+def test_false_discoveries_stay_below_five_percent_and_real_words_are_found(
+    method: str, n_samples: int, game: Callable[[int], Answering]
+) -> None:
+    text = " ".join(f"w{i}" for i in range(WORDS))
+    shares, found = [], []
+    for run in range(RUNS):
+        e = limelight.explain(game(run), text, method, target="positive", seed=run, n_samples=n_samples)
+        told = evidence(e).told
+        shares.append(told[3:].sum() / max(told.sum(), 1))
+        found.append(told[:3].mean())
+    noise = np.std(shares) / math.sqrt(RUNS)
+    assert np.mean(shares) <= FALSE_DISCOVERIES + 2 * noise
+    assert np.mean(shares) > 0  # a rule that never tells anything would pass the line above
+    assert np.mean(found) > 0.9
+
+
+@pytest.mark.parametrize("freedom", [3, 4, 8, 17, 100, 2500])
+def test_few_samples_are_judged_by_students_distribution(freedom: int) -> None:
+    """One weight alone: the level at which it is told is that of its ratio to an error that is widened for 95 %."""
+    widened = stats.t.ppf(0.975, freedom) / INTERVAL
+    for weights in (np.array([2.2]), np.array([1.9]), np.array([4.0, 0.0, 0.0, 0.0]), np.array([3.0, 2.4, 2.9, 0.1])):
+        p = 2 * stats.t.sf(np.abs(weights) * widened, freedom)
+        told = evidence_of(weights, np.ones(len(weights)), 0.0, freedom).told
+        assert told.tolist() == discovered(p.tolist(), FALSE_DISCOVERIES)
+    # Far out the two distributions differ most: 5 standard errors from four samples are nothing among 600 words.
+    many = np.append(5.0, np.zeros(599))
+    assert not evidence_of(many, np.ones(600), 0.0, 4).told[0]
+    assert evidence_of(many, np.ones(600), 0.0).told[0]
+
+
+def test_groups_have_an_evidence_of_their_own() -> None:
+    text = "the film was great . it is bad and too long !"
+    arguments: dict[str, Any] = {"features": ("sentences", "words"), "target": "positive"}
+    e = limelight.explain(Opaque(), text, "shapley", n_samples=400, **arguments)
+    groups, own = e.groups, evidence_of_groups(e)
+    assert groups is not None
+    assert own is not None
+    assert own.half_width == pytest.approx(INTERVAL * groups.stderr)
+    alone = evidence_of(groups.weights, groups.stderr, 0.0, e.diagnostics["freedom"])
+    assert own.told.tolist() == alone.told.tolist()
+    unclear = replace(e, diagnostics={**e.diagnostics, "rounding": np.abs(groups.weights).max() / 4})
+    assert evidence_of_groups(unclear).is_empty  # five and six words to a sentence
+    assert evidence_of_groups(limelight.explain(Opaque(), text, "leave-one-out")) is None
+
+
+# ── rounding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("method", ["lime", "shapley", "leave-one-out"])
+@pytest.mark.parametrize("noise", [0.0, 5e-7])
+def test_a_constant_model_tells_nothing(method: str, noise: float) -> None:
+    rng = np.random.default_rng(0)
+
+    def constant(kept: np.ndarray) -> np.ndarray:
+        return np.array([1.0, -2.0, 4.0]) * (1.0 + noise * rng.uniform(-1, 1, (len(kept), 3)))
+
+    options = {} if method == "leave-one-out" else {"n_samples": 300}
+    e = limelight.explain(Answering(constant), TEXT, method, **options)
+    assert evidence(e).is_empty
+    assert warnings_of(e)[0].startswith("no weight can be told from 0, since all are within numerical error")
+    if method == "lime":
+        assert e.diagnostics["r2"] is None
+        assert json.loads(json.dumps(e.to_dict(), allow_nan=False))["diagnostics"]["r2"] is None
+
+
+def test_words_that_nobody_knows_tell_nothing() -> None:
+    """Seen: weights of -6.6e-13, drawn as strong evidence beside an R² of -156."""
+    compared = limelight.compare(limelight.load(), "xyzzy qwertz")
+    for method in ("lime", "lime-limit", "shapley"):
+        assert evidence(compared[method]).is_empty, method
+        assert warnings_of(compared[method])
+    assert compared["lime"].diagnostics["r2"] is None
+    assert compared["lime"].diagnostics["stable_top"] is None
+
+
+def test_the_mean_gradient_of_a_normalised_model_tells_nothing() -> None:
+    e = limelight.explain(limelight.wrap(*small_transformer("bert")), "the film was great", "g-avg")
+    assert evidence(e).is_empty
+    assert any("normalises its embeddings" in notice for notice in e.notices)
+    assert not evidence(limelight.explain(small_model(), TEXT, "g-avg")).is_empty
+
+
+@pytest.mark.parametrize(
+    ("method", "dtype"),
+    [
+        ("alpha-avg", torch.float32),  # in half precision attention has a relative error, which no absolute one covers
+        *product(["leave-one-out", "g-avg", "g-l1", "g-l2", "gxi", "shapley", "lime"], DTYPES),
+    ],
+)
+def test_rounding_covers_the_distance_to_float64(method: str, dtype: torch.dtype) -> None:
+    model, own = small_transformer("bert")
+    rounded = model.to(dtype)
+    options = {"n_samples": 200} if method in ("lime", "shapley") else {}
+    ask = {"method": method, "target": "neutral", **options}
+    narrow = limelight.explain(limelight.wrap(rounded, own), "the film was great but long", **ask)
+    wide = limelight.explain(limelight.wrap(copy.deepcopy(rounded).double(), own), "the film was great but long", **ask)
+    assert np.abs(narrow.weights - wide.weights).max() <= rounding_of(narrow) + rounding_of(wide)
+    assert rounding_of(wide) < 1e-8 or method == "alpha-avg"
+    assert rounding_of(narrow) < 0.01 * np.abs(narrow.weights).max() or method == "g-avg" or dtype != torch.float32
+
+
+def test_rounding_of_lime_is_the_most_that_errors_of_outputs_can_do() -> None:
+    """Coefficients are linear in outputs: column i of the map is the fit of an output that is 1 in sample i alone."""
+    kept = sample_coalitions(6, 40, np.random.default_rng(1))
+    weights = kernel_weights(kept, 0.25)
+    columns = fit_surrogate(kept, np.eye(40), weights, 1.0).coefficients
+    fit = fit_surrogate(kept, kept[:, :1] * 1.0, weights, 1.0)
+    assert fit.gain == pytest.approx(np.abs(columns).sum(axis=1).max(), rel=1e-5)
+    y = np.random.default_rng(2).normal(size=(40, 1))
+    by_hand = np.sqrt(np.average((y - np.average(y, weights=weights[:, None])) ** 2, weights=weights[:, None]))
+    assert fit_surrogate(kept, y, weights, 1.0).scatter == pytest.approx(by_hand)
+
+
+def test_what_is_told_survives_storage() -> None:
+    for e in limelight.compare(small_model(), TEXT):
+        read = Explanation.from_dict(json.loads(json.dumps(e.to_dict(), allow_nan=False)))
+        assert evidence(read).told.tolist() == evidence(e).told.tolist()
+        assert warnings_of(read) == warnings_of(e)
+        assert rounding_of(read) == rounding_of(e) > 0
+
+
+@pytest.mark.parametrize("said", [None, 5, "all", {"a": 1}, [7, -1, 0.0, True, "x", None, 99]])
+def test_damaged_diagnostics_are_no_end(said: Any) -> None:
+    odd = {"warnings": said, "unknown": said, "rounding": said, "error": said}
+    e = replace(limelight.explain(small_model(), TEXT, "gxi"), diagnostics=odd)
+    assert len(evidence(e).told) == len(e)
+    assert unknown_words(e) <= set(range(len(e)))
+    assert all(isinstance(warning, str) for warning in warnings_of(e))
+    assert accuracy_in_words(e).startswith("no sampling")
+
+
+# ── unknown words ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def deep_model() -> TransformerClassifier:
+    config = TransformerConfig(T_max=16, d_e=8, d_att=4, d_out=4, K=2, layers=2)
+    model = TransformerClassifier(config, Vocabulary("the film was great".split()), ("bad", "good"))
+    model.initialise(0, embedding=1.0, heads=1.0)
+    return model
+
+
+@pytest.mark.parametrize("make", [small_model, deep_model])
+def test_words_outside_of_the_vocabulary_are_named_and_counted(make: Any) -> None:
+    model: WordClassifier = make()
+    text = "the xyzzy film xyzzy was qwertz"
+    words = limelight.explain(model, text, "gxi")
+    assert {words.features[j] for j in unknown_words(words)} == {"xyzzy", "qwertz"}
+    assert any("does not know 3 of the 6 words" in notice for notice in words.notices)
+    occurrences = limelight.explain(model, text, "gxi", features="occurrences")
+    assert sorted(unknown_words(occurrences)) == [1, 3, 5]
+    spans = limelight.explain(model, text, "gxi", features=[(0, 9), (10, 20), (20, 31)])
+    assert sorted(unknown_words(spans)) == []
+    known = limelight.explain(model, "the film", "gxi")
+    assert unknown_words(known) == frozenset()
+    assert known.notices == ()
+
+
+def test_a_word_of_hugging_face_is_unknown_where_all_its_tokens_are() -> None:
+    classifier = limelight.wrap(*small_transformer("bert"))
+    e = limelight.explain(classifier, "the ☃ film ☃☃", "gxi")
+    ids = classifier.tokenizer("☃")["input_ids"]
+    assert classifier.tokenizer.unk_token_id in ids
+    assert {e.features[j] for j in unknown_words(e)} == {name for name in e.features if "☃" in name} != set()
+    assert any("does not know" in notice for notice in e.notices)
+
+
+# ── in words ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def explained(**fields: Any) -> Explanation:
+    """A small explanation of a model with two labels, in which fields can be exchanged."""
+    prediction = Prediction("good", ("bad", "good"), np.array([-1.0, 1.0]), np.array([0.12, 0.88]))
+    usual: dict[str, Any] = {
+        "text": "fine dull it",
+        "method": "lime",
+        "label": "LIME",
+        "signed": True,
+        "target": "good",
+        "features": ("fine", "dull", "it"),
+        "weights": np.array([0.5, -0.25, 0.0]),
+        "spans": (((0, 4),), ((5, 9),), ((10, 12),)),
+        "stderr": None,
+        "exact": True,
+        "prediction": prediction,
+        "seconds": 0.0,
+        "parameters": {"output": "logit"},
+    }
+    return Explanation(**{**usual, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "no sampling"),
+        ({"diagnostics": {"rounding": 3.2e-7}}, "no sampling, error below 4e-07"),
+        ({"diagnostics": {"rounding": 0.0, "error": 9.7e-12}}, "no sampling, error below 1e-11"),
+        ({"diagnostics": {"rounding": math.inf}}, "no sampling"),
+        ({"stderr": np.ones(3), "diagnostics": {"rounding": 1e-9}}, "sampled"),
+        ({"exact": False, "diagnostics": {"rounding": 1e-9}}, "approximate"),
+    ],
+)
+def test_accuracy_is_said_without_the_word_exact(fields: dict[str, Any], words: str) -> None:
+    assert accuracy_in_words(explained(**fields)) == words
+
+
+@given(st.floats(1e-300, 1e300))
+def test_an_error_is_never_rounded_down(error: float) -> None:
+    written = accuracy_in_words(explained(diagnostics={"rounding": error})).rpartition(" ")[2]
+    assert error * (1 - 1e-12) <= float(written) <= 2.001 * error
+
+
+SEVERAL = Prediction("b", ("a", "b", "c"), np.array([0.0, 1.0, 0.0]), np.array([0.2, 0.6, 0.2]))
+TAGS = Prediction("a", ("a", "b"), np.array([1.0, -1.0]), np.array([0.7, 0.3]), "multi-label")
+VALUE = Prediction("stars", ("stars",), np.array([3.0]), None, "regression")
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "spoken"),
+    [
+        ({}, "good", ("good", "bad", None)),
+        ({"target": "bad"}, "bad", ("bad", "good", None)),
+        ({"signed": False}, "good", (None, None, None)),
+        ({"prediction": SEVERAL, "target": "b"}, "b", ("b", None, None)),
+        ({"prediction": SEVERAL, "target": "b", "against": "c"}, "b rather than c", ("b", "c", None)),
+        ({"prediction": TAGS, "target": "a"}, "a", ("a", None, None)),
+        ({"prediction": VALUE, "target": "stars", "parameters": {"output": "value"}}, "stars", ("stars", None, None)),
+    ],
+)
+def test_a_word_speaks_for_a_label(fields: dict[str, Any], asked: str, spoken: tuple[str | None, ...]) -> None:
+    e = explained(**fields)
+    assert asked_in_words(e) == asked
+    assert tuple(spoken_for(e, j) for j in range(3)) == spoken

@@ -1,0 +1,323 @@
+"""The verdict on an explanation: what is said, of what, and what is not said of ordinary ones."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import limelight
+from conftest import small_model
+from limelight.errors import ExplanationWarning, NumericalError
+from limelight.evidence import evidence, spoken_for, warnings_of
+from limelight.explainers.integrated_gradients import _integrated
+from limelight.explanation import Explanation
+from limelight.theory.sample_size import chance_of_other_top
+from limelight.verdict import CONTRADICTS, FAR, LOW_R2, verdict
+from limelight.view import PathGradients
+from reference.opaque import Answering, Opaque
+from reference.small_transformers import small_transformer
+from test_evidence import explained
+
+SIX = "the film was great but bad"
+Logits = Callable[[np.ndarray], np.ndarray]
+
+
+def model_of(output: Logits) -> Answering:
+    """The label "positive" has the output of the coalitions (n, d) as its logit, the others 0."""
+
+    def answer(kept: np.ndarray) -> np.ndarray:
+        own = np.asarray(output(kept), dtype=np.float64)
+        return np.stack([0.0 * own, 0.0 * own, own], axis=1)
+
+    return Answering(answer)
+
+
+def said(output: Logits, text: str = SIX, method: str = "lime", **arguments: Any) -> tuple[Explanation, str]:
+    """An explanation of such a model, and all that is said of it."""
+    e = limelight.explain(model_of(output), text, method, target="positive", **arguments)
+    return e, " | ".join(warnings_of(e))
+
+
+# ── the adversarial table ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_all_words_unknown() -> None:
+    for method in ("lime", "shapley", "leave-one-out"):
+        e = limelight.explain(limelight.load(), "xyzzy qwertz", method)
+        assert evidence(e).is_empty
+        assert warnings_of(e)[0].startswith("no weight can be told from 0, since all are within numerical error")
+        assert any("does not know 2 of the 2 words" in notice for notice in e.notices)
+
+
+def test_one_word() -> None:
+    e, words = said(lambda kept: 3.0 * kept[:, 0], "great")
+    assert evidence(e).is_empty
+    assert words == "one feature alone gives samples nothing to compare it with: use leave-one-out"
+    for method in ("shapley", "leave-one-out"):
+        e, words = said(lambda kept: 3.0 * kept[:, 0], "great", method)
+        assert evidence(e).told.tolist() == [True]
+        assert words == ""
+
+
+def test_ties() -> None:
+    """Words that weigh the same: their order is chance, and no number of samples settles it."""
+    noise = np.random.default_rng(0)
+    text = " ".join(f"w{i}" for i in range(12))
+    _, words = said(lambda kept: kept.sum(axis=1) + noise.normal(size=len(kept)), text, n_samples=300)
+    assert "another run would likely name other strongest words" in words
+    # Two that tie, far above all others, are the same two in every run.
+    effects = np.array([5.0, 5.0, *[0.1] * 10])
+    _, words = said(lambda kept: kept @ effects + 0.1 * noise.normal(size=len(kept)), text, n_samples=300)
+    assert words == ""
+    # Nothing is left to chance where two orders are all there are.
+    _, words = said(lambda kept: kept.sum(axis=1), "great bad", "shapley")
+    assert words == ""
+
+
+@pytest.mark.parametrize("method", ["lime", "shapley", "leave-one-out", "gxi"])
+def test_a_saturated_model(method: str) -> None:
+    """One class at 99.99 % and more: its probability does not move, its log-odds do."""
+    model = small_model()
+    with torch.no_grad():
+        model.W_l.mul_(80.0)
+    for target in model.labels:  # the one that is certain, and those that are certainly not
+        e = limelight.explain(model, SIX, method, output="probability", target=target)
+        chance = e.prediction.probabilities[model.labels.index(target)]
+        assert min(chance, 1 - chance) < 1e-4
+        assert any(
+            "within 0.01 % of certainty, where it hardly moves: use output='log-odds'" in w for w in warnings_of(e)
+        )
+        e = limelight.explain(model, SIX, method, output="log-odds", target=target)
+        assert not any("certainty" in words for words in warnings_of(e))
+    e = limelight.explain(small_model(), SIX, method, output="probability")
+    assert not any("certainty" in words for words in warnings_of(e))
+
+
+def test_a_surrogate_of_the_wrong_sign() -> None:
+    """Only the whole text is positive: every sample but one says otherwise."""
+    e, words = said(lambda kept: np.where(kept.all(axis=1), 2.0, -2.0 + 0.3 * kept[:, 0]))
+    assert e.diagnostics["surrogate_prediction"] < 0 < e.diagnostics["model_prediction"]
+    assert warnings_of(e)[0].startswith("the linear fit contradicts the model on this very text: it gives -1.")
+    assert "where the model gives 2" in words
+
+
+def test_six_hundred_words() -> None:
+    rng = np.random.default_rng(0)
+    effects = rng.normal(size=600)
+    text = " ".join(f"w{i}" for i in range(600))
+
+    def function(texts: list[str]) -> np.ndarray:
+        sums = [sum(effects[int(word[1:])] for word in own.split() if word != "[UNK]") for own in texts]
+        p = 1 / (1 + np.exp(-np.array(sums) / 5))
+        return np.stack([1 - p, p], axis=1)
+
+    model = limelight.wrap(function, labels=["bad", "good"])
+    few = limelight.explain(model, text, "lime", n_samples=300)
+    own = evidence(few)
+    assert own.told.shape == (600,)
+    assert own.told.mean() < 0.2
+    assert warnings_of(few)
+    alone = limelight.explain(model, text, "leave-one-out")
+    assert evidence(alone).told.all()
+    assert warnings_of(alone) == ()
+
+
+def test_fifty_labels() -> None:
+    labels = tuple(f"label {c}" for c in range(50))
+    model = small_model(labels=labels)
+    compared = limelight.explain(model, SIX, "leave-one-out", target="all")
+    assert len(compared) == 50
+    for e in compared:
+        assert warnings_of(e) == ()
+        for j in np.flatnonzero(evidence(e).told):
+            assert spoken_for(e, int(j)) == (e.target if e.weights[j] > 0 else None)
+
+
+# ── each rule at its threshold ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fitted(surrogate: float, model: float, r2: float | None = 0.9, output: str = "logit", **fields: Any) -> Explanation:
+    """Weights that hand out 10."""
+    stated = {"surrogate_prediction": surrogate, "model_prediction": model, "r2": r2}
+    usual: dict[str, Any] = {"weights": np.array([6.0, -4.0, 0.0]), "parameters": {"output": output}}
+    return explained(diagnostics=stated, **{**usual, **fields})
+
+
+@pytest.mark.parametrize(
+    ("e", "expected"),
+    [
+        (fitted(1.0, 1.0), None),
+        (fitted(-0.2, 0.29), None),  # both close to 0: the model is undecided
+        (fitted(-0.2, 10 * CONTRADICTS - 0.19), "contradicts"),
+        (fitted(1.0, 0.99 + 10 * FAR), None),
+        (fitted(1.0, 1.01 + 10 * FAR), "far from"),
+        (fitted(0.2, 0.9, output="probability"), "contradicts"),
+        (fitted(0.6, 1.4, output="probability"), None),
+        (fitted(-1.0, 1.0, output="value"), None),  # 0 divides nothing there
+        (fitted(-1.0, 2.0, output="value"), "far from"),
+        (fitted(-0.3, 0.3, output="probability", against="bad"), "contradicts"),
+        (fitted(1.0, 1.0, LOW_R2 + 0.001), None),
+        (fitted(1.0, 1.0, LOW_R2 - 0.001), "describes only 50 %"),
+        (fitted(1.0, 1.0, None), None),
+        (fitted(1.0, 1.0, math.nan), None),
+    ],
+)
+def test_a_surrogate_is_judged_by_what_it_hands_out(e: Explanation, expected: str | None) -> None:
+    words = verdict(e)
+    assert len(words) == (expected is not None)
+    assert expected is None or expected in words[0]
+
+
+def test_noise_beyond_every_weight() -> None:
+    noise = np.random.default_rng(0)
+    e, words = said(lambda kept: 50.0 * noise.normal(size=len(kept)) - 1e-3 * kept[:, 0], n_samples=40)
+    assert evidence(e).is_empty
+    assert warnings_of(e)[0].startswith("no weight can be told from 0 beside its sampling noise: ")
+    assert "raise n_samples (40 here)" in words
+    wide = explained(weights=np.array([1.0, 0.1, 0.1]), stderr=np.array([0.1, 2.0, 3.0]))
+    assert verdict(wide)[0].startswith("most intervals (± 3.9) are wider than the largest weight")
+
+
+def test_the_advised_number_of_samples_is_enough() -> None:
+    noise = np.random.default_rng(3)
+    text = " ".join(f"w{i}" for i in range(12))
+    effects = np.linspace(1.0, 0.0, 12)
+
+    def ask(n_samples: int) -> str:
+        return said(lambda kept: kept @ effects + 2 * noise.normal(size=len(kept)), text, n_samples=n_samples)[1]
+
+    words = ask(400)
+    assert "another run would likely name other strongest words: raise n_samples to " in words
+    enough = int(words.rpartition("raise n_samples to ")[2].replace(",", ""))
+    assert 400 < enough <= 10**6
+    assert "another run" not in ask(enough)
+
+
+@given(st.floats(0.0, 3.0), st.floats(0.1, 2.0), st.integers(0, 100))
+def test_the_chance_of_another_top_word_is_that_of_two_runs(gap: float, stderr: float, seed: int) -> None:
+    """Two words: the chance is that of the sign of a normal difference, from the gap that was seen."""
+    bound = chance_of_other_top(np.array([5.0 + gap, 5.0]), np.full(2, stderr), 1)
+    rng = np.random.default_rng(seed)
+    # The noise of this run, which moved the gap that was seen, and of the other.
+    changed = gap + 2.0 * stderr * rng.normal(size=4000) < 0
+    assert bound == pytest.approx(changed.mean(), abs=0.04)
+    assert chance_of_other_top(np.array([2.0, 1.0]), np.zeros(2), 1) == 0.0
+    assert chance_of_other_top(np.array([1.0, 1.0]), np.zeros(2), 1) == 0.0
+    assert chance_of_other_top(np.array([1.0, 1.0]), np.ones(2), 2) == 0.0
+
+
+def test_the_strongest_five_of_five_words_are_not_called_stable() -> None:
+    effects = np.arange(1.0, 7.0)
+    for d in (5, 6):
+        text = " ".join(f"w{i}" for i in range(d))
+        e, _ = said(lambda kept: kept @ effects[: kept.shape[1]], text, n_samples=200)
+        assert (e.diagnostics["stable_top"] is None) == (d == 5)
+
+
+def test_integrated_gradients_that_miss_completeness() -> None:
+    model = limelight.wrap(*small_transformer("bert"))
+    with pytest.warns(
+        ExplanationWarning, match=r"integrated gradients miss .* after 1 steps: raise max_steps, or load"
+    ):
+        coarse = limelight.explain(model, SIX, "integrated-gradients", steps=1)
+    assert coarse.diagnostics["relative_error"] > 0.01
+    assert not evidence(coarse).told[np.abs(coarse.weights) <= coarse.diagnostics["completeness_error"]].any()
+    fine = limelight.explain(model, SIX, "integrated-gradients")
+    assert warnings_of(fine) == ()
+
+
+def test_integrated_gradients_take_no_steps_against_rounding() -> None:
+    model, own = small_transformer("bert")
+    e = limelight.explain(limelight.wrap(model.bfloat16(), own), SIX, "integrated-gradients")
+    assert e.diagnostics["completeness_error"] <= e.diagnostics["rounding"]
+    assert e.diagnostics["steps"] < 1024
+    same = limelight.explain(limelight.wrap(model, own), "[MASK] [MASK]", "integrated-gradients")
+    assert evidence(same).is_empty
+    assert [words[:28] for words in warnings_of(same)] == ["no weight can be told from 0"]
+
+
+def test_integrated_gradients_of_a_broken_path_are_an_error() -> None:
+    from limelight.document import Document
+    from limelight.explainers.method import Question
+    from limelight.features import features_of
+    from limelight.outputs import Quantity
+
+    document = Document.read("a b")
+    features = features_of(document, "words", "both")
+    question: Question[object] = Question(object(), document, features, Quantity(2, 0), np.zeros(2))
+
+    def path(slope: float) -> Any:
+        def gradients(points: np.ndarray, direction: Any) -> PathGradients:
+            return PathGradients(np.zeros((len(points), 2)), np.full((len(points), 2), slope), np.arange(2))
+
+        return gradients
+
+    with pytest.raises(NumericalError, match="not finite after 16 steps"):
+        _integrated(question, path(math.nan), 1e-3, 1024, None)
+    assert _integrated(question, path(0.0), 1e-3, 1024, None).values.tolist() == [0.0, 0.0]  # nothing to divide by
+
+
+def test_certain_answers_of_a_function() -> None:
+    def certain(texts: list[str]) -> np.ndarray:
+        p = np.array([float("great" in text) for text in texts])
+        return np.stack([1 - p, p], axis=1)
+
+    model = limelight.wrap(certain, labels=["bad", "good"])
+    for method in ("lime", "shapley", "leave-one-out"):
+        e = limelight.explain(model, SIX, method)
+        assert any(words.startswith("100 % of the model's answers are certain") for words in warnings_of(e)), method
+        e = limelight.explain(model, SIX, method, output="probability")
+        assert not any("of the model's answers" in words for words in warnings_of(e)), method
+
+
+# ── how it is said ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def warned(call: Callable[[], Any]) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [one for one in caught if one.category is ExplanationWarning]
+
+
+def test_python_warns_once_for_each_explanation_and_names_the_callers_line() -> None:
+    model = limelight.load()
+    (one,) = warned(lambda: limelight.explain(model, "xyzzy qwertz"))
+    assert str(one.message).startswith("lime for 'negative': no weight can be told from 0")
+    assert one.filename == __file__
+    assert warned(lambda: limelight.explain(model, "a great film")) == []
+    assert len(warned(lambda: limelight.explain(model, ["xyzzy", "a great film", "qwertz"]))) == 2
+    assert len(warned(lambda: limelight.explain(model, "xyzzy qwertz", target="all"))) == 2
+    compared = warned(lambda: limelight.compare(model, "xyzzy qwertz"))
+    assert [str(own.message).partition(" ")[0] for own in compared] == ["lime", "lime-limit", "shapley"]
+    assert all(own.filename == __file__ for own in compared)
+
+
+def test_the_verdict_is_part_of_the_json() -> None:
+    e = limelight.explain(limelight.load(), "xyzzy qwertz")
+    assert e.to_dict()["diagnostics"]["warnings"] == list(warnings_of(e)) != []
+    fine = limelight.explain(limelight.load(), "a great film")
+    assert fine.to_dict()["diagnostics"]["warnings"] == []
+
+
+def test_labels_in_a_warning_are_written_on_one_line() -> None:
+    hostile = "a\nb\x1b[31m"
+    model = small_model(labels=("x", hostile))
+    (one,) = warned(lambda: limelight.explain(model, "zzz qqq", "leave-one-out", target=hostile))
+    assert "\n" not in str(one.message)
+    assert "\x1b" not in str(one.message)
+
+
+def test_ordinary_explanations_are_left_in_peace() -> None:
+    model = limelight.load()
+    texts = ["A great film, but far too long.", "The worst acting I have seen in years, and a dull plot."]
+    assert [warned(lambda text=text: limelight.compare(model, text)) for text in texts] == [[], []]  # type: ignore[misc]
+    assert warned(lambda: limelight.explain(Opaque(), "the film was great but too long", "shapley")) == []
