@@ -50,7 +50,9 @@ def noise_in_the_mean(runs: np.ndarray) -> float:
 def distance_over_noise(model: Any, texts: list[str], runs: int) -> None:
     samplers: dict[str, Callable[[str, int], np.ndarray]] = {
         "official lime": lambda text, seed: official(model, text, seed),
-        "our lime": lambda text, seed: ours(model, text, "lime", n_samples=SAMPLES, seed=seed).weights,
+        "our lime": lambda text, seed: (
+            ours(model, text, "lime", n_samples=SAMPLES, seed=seed, sampling="official").weights
+        ),
     }
     distances: dict[str, list[float]] = {name: [] for name in samplers}
     masking: dict[str, list[float]] = {name: [] for name in samplers}

@@ -56,7 +56,7 @@ def against_lime(model: Any, text: str) -> None:
         return limelight.explain(model, text, method, target=model.labels[1], features="occurrences", **options)
 
     exact = ours("lime-limit")
-    sampled = ours("lime")
+    sampled = ours("lime", sampling="official")
     official = official_lime(model, text, "mask", 0)
     assert sampled.stderr is not None
     # Errors fall as 1/sqrt(n): the n at which the largest standard error is 1e-3.
@@ -64,8 +64,8 @@ def against_lime(model: Any, text: str) -> None:
     needed_capped = min(needed, 400_000)
     t_exact = seconds(lambda: ours("lime-limit"), 9)
     t_official = seconds(lambda: official_lime(model, text, "mask", 0), 3)
-    t_sampled = seconds(lambda: ours("lime"), 5)
-    t_needed = seconds(lambda: ours("lime", n_samples=needed_capped), 1) * needed / needed_capped
+    t_sampled = seconds(lambda: ours("lime", sampling="official"), 5)
+    t_needed = seconds(lambda: ours("lime", n_samples=needed_capped, sampling="official"), 1) * needed / needed_capped
     print(f"### LIME, {len(exact.weights)} features\n")
     print("| | seconds | times lime-limit | largest error of a weight |\n|---|---|---|---|")
     print(f"| lime-limit | {t_exact:.4f} | 1 | below {exact.diagnostics['error']:.0e} (proven) |")

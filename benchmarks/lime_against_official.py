@@ -37,8 +37,9 @@ class Measured:
 def our_lime(model: Any, text: str, removal: str, seed: int, n_samples: int) -> limelight.Explanation:
     kind: Any = MODES[removal]
     return limelight.explain(
-        model, text, "lime", target=model.labels[1], features=kind, removal=removal, seed=seed, n_samples=n_samples
-    )
+        model, text, "lime", target=model.labels[1], features=kind, removal=removal, seed=seed, n_samples=n_samples,
+        sampling="official",
+    )  # fmt: skip
 
 
 def measure(model: Any, texts: list[str], removal: str, n_samples: int, runs: int) -> Measured:

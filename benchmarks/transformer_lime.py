@@ -39,8 +39,9 @@ Logits = Callable[[Sequence[str]], np.ndarray]
 def our_lime(model: Any, text: str, removal: Any, seed: int, n_samples: int) -> limelight.Explanation:
     kind: Any = MODES[removal]
     return limelight.explain(
-        model, text, "lime", target=model.labels[TARGET], features=kind, removal=removal, seed=seed, n_samples=n_samples
-    )
+        model, text, "lime", target=model.labels[TARGET], features=kind, removal=removal, seed=seed,
+        n_samples=n_samples, sampling="official",
+    )  # fmt: skip
 
 
 def bare_forward(model: Any, text: str, removal: str, seed: int, n_samples: int) -> float:

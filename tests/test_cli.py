@@ -158,7 +158,8 @@ def test_removal_and_output_decide_which_methods_apply(folder: Path) -> None:
     assert "lime-theorem" in result.stderr
     assert "lime-theorem" not in result.stdout
     shapley = json.loads(result.stdout)["explanations"][-1]
-    assert (shapley["method"], shapley["exact"]) == ("shapley", False)  # it was given a number of samples
+    # It was given a number of samples: both words were asked about in all combinations.
+    assert (shapley["method"], shapley["diagnostics"]["complete"]) == ("shapley", True)
 
 
 def test_any_option_of_a_method_can_be_set(folder: Path) -> None:
@@ -172,7 +173,8 @@ def test_any_option_of_a_method_can_be_set(folder: Path) -> None:
     attention = parameters("--method", "alpha-avg", "--set", "layer=0", "--set", "head=1")
     assert (attention["layer"], attention["head"]) == (0, 1)
     assert parameters("--method", "alpha-avg", "--set", "head=none", "--set", "layer=mean")["layer"] == "mean"
-    lime = parameters("-m", "lime", "--samples", "50", "--set", "kernel_width=inf", "--set", "original_first=False")
+    official = ("--set", "sampling=official", "--set", "original_first=False")
+    lime = parameters("-m", "lime", "--samples", "50", "--set", "kernel_width=inf", *official)
     assert (lime["n_samples"], lime["kernel_width"], lime["original_first"]) == (50, "inf", False)
     path = parameters("-m", "integrated-gradients", "--set", "baseline='mask'", "--set", " steps = 32 ")
     assert (path["baseline"], path["steps"]) == ("mask", 32)

@@ -84,11 +84,11 @@ def test_errors_that_are_no_numbers_tell_nothing() -> None:
 
 
 def test_an_interval_that_reaches_zero_is_not_told() -> None:
-    """Seen: +0.1502 ± 0.1502, drawn as strong evidence: the only word of a text, of which LIME has one sample."""
-    e = limelight.explain(limelight.load(), "good")
-    assert e.stderr is not None
-    assert INTERVAL * e.stderr[0] >= abs(e.weights[0])
-    assert evidence(e).is_empty
+    """Seen: +0.1502 ± 0.1502, drawn as strong evidence."""
+    weights = np.array([0.1502])
+    for freedom in (None, 4, 100):
+        assert evidence_of(weights, weights / INTERVAL, 0.0, freedom).is_empty
+        assert not evidence_of(weights, 0.99 * weights / INTERVAL, 0.0, freedom).is_empty
 
 
 WORDS = 23
@@ -176,15 +176,17 @@ def test_groups_have_an_evidence_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("method", ["lime", "shapley", "leave-one-out"])
-@pytest.mark.parametrize("noise", [0.0, 5e-7])
-def test_a_constant_model_tells_nothing(method: str, noise: float) -> None:
+@pytest.mark.parametrize("noise", ["none", "any", "of a word"])
+def test_a_constant_model_tells_nothing(method: str, noise: str) -> None:
+    """Whether its last digits are the same in all answers, differ at random, or follow one and the same word."""
     rng = np.random.default_rng(0)
 
     def constant(kept: np.ndarray) -> np.ndarray:
-        return np.array([1.0, -2.0, 4.0]) * (1.0 + noise * rng.uniform(-1, 1, (len(kept), 3)))
+        digits = {"none": kept[:, 0] * 0.0, "any": rng.uniform(-1, 1, len(kept)), "of a word": kept[:, 0] - 0.5}[noise]
+        return np.array([1.0, -2.0, 4.0]) * (1.0 + 9e-7 * digits[:, None])
 
-    options = {} if method == "leave-one-out" else {"n_samples": 300}
-    e = limelight.explain(Answering(constant), TEXT, method, **options)
+    options = {} if method == "leave-one-out" else {"n_samples": 3000}
+    e = limelight.explain(Answering(constant), TEXT, method, target="positive", **options)
     assert evidence(e).is_empty
     assert warnings_of(e)[0].startswith("no weight can be told from 0, since all are within numerical error")
     if method == "lime":
@@ -226,6 +228,17 @@ def test_rounding_covers_the_distance_to_float64(method: str, dtype: torch.dtype
     assert np.abs(narrow.weights - wide.weights).max() <= rounding_of(narrow) + rounding_of(wide)
     assert rounding_of(wide) < 1e-8 or method == "alpha-avg"
     assert rounding_of(narrow) < 0.01 * np.abs(narrow.weights).max() or method == "g-avg" or dtype != torch.float32
+
+
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+def test_our_own_models_are_rounded_as_they_say(removal: Any) -> None:
+    """Masking is computed in float64, deleting in the precision of the weights."""
+    model = small_model().float()
+    texts = [model, copy.deepcopy(model).double()]
+    narrow, wide = (limelight.explain(one, TEXT, "leave-one-out", removal=removal, target="neutral") for one in texts)
+    distance = np.abs(narrow.weights - wide.weights).max()
+    assert distance <= rounding_of(narrow)
+    assert (distance > 1e-9) == (removal == "delete") == (rounding_of(narrow) > 1e-9)
 
 
 def test_rounding_of_lime_is_the_most_that_errors_of_outputs_can_do() -> None:

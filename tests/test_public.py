@@ -98,7 +98,7 @@ def _order(id: str, before: list[str]) -> tuple[bool, Any]:
 
 def test_the_contract_of_an_explanation() -> None:
     model = small_model()
-    e = limelight.explain(model, "A great film.", method="lime", target="positive", seed=0, n_samples=100)
+    e = limelight.explain(model, "A great film.", method="lime", target="positive", seed=0, n_samples=12)
     assert e.features == ("a", "great", "film", ".")
     assert e.weights.shape == (4,)
     assert e.spans == (((0, 1),), ((2, 7),), ((8, 12),), ((12, 13),))
@@ -117,7 +117,7 @@ def test_the_same_question_has_the_same_answer() -> None:
 
 
 def test_accuracy_says_how_far_weights_can_be_trusted() -> None:
-    c = limelight.compare(small_model(), "great , bad", ["gxi", "shapley", "lime", "lime-theorem"])
+    c = limelight.compare(small_model(), "great , bad", ["gxi", "shapley", "lime", "lime-theorem"], n_samples=6)
     assert [e.accuracy for e in c] == ["exact", "bounded", "sampled", "approximate"]
 
 

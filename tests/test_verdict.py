@@ -15,10 +15,15 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import small_model
+from limelight.document import Document
 from limelight.errors import ExplanationWarning, NumericalError
 from limelight.evidence import evidence, spoken_for, warnings_of
 from limelight.explainers.integrated_gradients import _integrated
+from limelight.explainers.lime import _stable_top
+from limelight.explainers.method import Question, Weights
 from limelight.explanation import Explanation
+from limelight.features import features_of
+from limelight.outputs import Quantity
 from limelight.theory.sample_size import chance_of_other_top
 from limelight.verdict import CONTRADICTS, FAR, LOW_R2, verdict
 from limelight.view import PathGradients
@@ -58,9 +63,10 @@ def test_all_words_unknown() -> None:
 
 
 def test_one_word() -> None:
-    e, words = said(lambda kept: 3.0 * kept[:, 0], "great")
-    assert evidence(e).is_empty
-    assert words == "one feature alone gives samples nothing to compare it with: use leave-one-out"
+    _, words = said(lambda kept: 3.0 * kept[:, 0], "great")
+    assert "leave-one-out" in words  # LIME's penalty shrinks what is learnt from one sample
+    alone = explained(features=("great",), weights=np.array([1.0]), spans=(((0, 4),),), stderr=np.array([1.0]))
+    assert verdict(alone) == ["one feature alone gives samples nothing to compare it with: use leave-one-out"]
     for method in ("shapley", "leave-one-out"):
         e, words = said(lambda kept: 3.0 * kept[:, 0], "great", method)
         assert evidence(e).told.tolist() == [True]
@@ -215,54 +221,70 @@ def test_the_chance_of_another_top_word_is_that_of_two_runs(gap: float, stderr: 
 
 
 def test_the_strongest_five_of_five_words_are_not_called_stable() -> None:
-    effects = np.arange(1.0, 7.0)
-    for d in (5, 6):
-        text = " ".join(f"w{i}" for i in range(d))
-        e, _ = said(lambda kept: kept @ effects[: kept.shape[1]], text, n_samples=200)
-        assert (e.diagnostics["stable_top"] is None) == (d == 5)
+    weights, stderr = np.arange(6.0, 0.0, -1.0), np.full(6, 0.1)
+    assert _stable_top(weights[:5], stderr[:5], 100) is None
+    assert _stable_top(weights, stderr, 100) == {"k": 5, "level": 0.95, "n_samples": pytest.approx(100, abs=99)}
 
 
-def test_integrated_gradients_that_miss_completeness() -> None:
-    model = limelight.wrap(*small_transformer("bert"))
-    with pytest.warns(
-        ExplanationWarning, match=r"integrated gradients miss .* after 1 steps: raise max_steps, or load"
-    ):
-        coarse = limelight.explain(model, SIX, "integrated-gradients", steps=1)
-    assert coarse.diagnostics["relative_error"] > 0.01
-    assert not evidence(coarse).told[np.abs(coarse.weights) <= coarse.diagnostics["completeness_error"]].any()
-    fine = limelight.explain(model, SIX, "integrated-gradients")
-    assert warnings_of(fine) == ()
+def integrated(path: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], **options: Any) -> Weights:
+    """Integrated gradients of two words along a path: the outputs (m,) at points, and the slopes (m, 2)."""
+    document = Document.read("a b")
+    features = features_of(document, "words", "both")
+    question: Question[object] = Question(object(), document, features, Quantity(1, 0), np.zeros(1))
+
+    def gradients(points: np.ndarray, direction: Any) -> PathGradients:
+        outputs, slopes = path(points)
+        return PathGradients(outputs[:, None], slopes, np.arange(2), forwards=len(points))
+
+    return _integrated(question, gradients, **{"tolerance": 1e-3, "max_steps": 1024, "steps": None, **options})
+
+
+def steep(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """exp(80 x), three quarters of which are the first word's."""
+    return np.exp(80 * points), 80 * np.exp(80 * points)[:, None] * np.array([0.75, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("options", "is_said"),
+    [
+        ({}, False),
+        ({"steps": 2}, True),
+        ({"steps": 64}, False),
+        ({"tolerance": 1e-5, "max_steps": 16}, True),  # less than was asked for, though nobody would see it
+    ],
+)
+def test_integrated_gradients_that_miss_completeness(options: dict[str, Any], is_said: bool) -> None:
+    weights = integrated(steep, **options)
+    missing = abs(weights.values.sum() - math.expm1(80))
+    assert weights.diagnostics["completeness_error"] == pytest.approx(missing, rel=1e-6, abs=1e-12 * math.expm1(80))
+    assert weights.rounding >= missing
+    assert bool(weights.warnings) == is_said
+    if is_said:
+        nodes = weights.diagnostics["steps"]
+        assert f"of what they should add up to, after {nodes} steps: raise max_steps" in weights.warnings[0]
 
 
 def test_integrated_gradients_take_no_steps_against_rounding() -> None:
+    """Slopes whose sum is off by what the ends may be rounded by: more steps would not help."""
+
+    def off(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 100.0 + 1e-3 * points, np.full((len(points), 2), 0.5e-3 + 5e-5)
+
+    weights = integrated(off)
+    assert weights.diagnostics["steps"] == 16
+    assert weights.diagnostics["relative_error"] > 0.01
+    assert weights.evaluations == 18
     model, own = small_transformer("bert")
-    e = limelight.explain(limelight.wrap(model.bfloat16(), own), SIX, "integrated-gradients")
-    assert e.diagnostics["completeness_error"] <= e.diagnostics["rounding"]
-    assert e.diagnostics["steps"] < 1024
     same = limelight.explain(limelight.wrap(model, own), "[MASK] [MASK]", "integrated-gradients")
     assert evidence(same).is_empty
     assert [words[:28] for words in warnings_of(same)] == ["no weight can be told from 0"]
 
 
 def test_integrated_gradients_of_a_broken_path_are_an_error() -> None:
-    from limelight.document import Document
-    from limelight.explainers.method import Question
-    from limelight.features import features_of
-    from limelight.outputs import Quantity
-
-    document = Document.read("a b")
-    features = features_of(document, "words", "both")
-    question: Question[object] = Question(object(), document, features, Quantity(2, 0), np.zeros(2))
-
-    def path(slope: float) -> Any:
-        def gradients(points: np.ndarray, direction: Any) -> PathGradients:
-            return PathGradients(np.zeros((len(points), 2)), np.full((len(points), 2), slope), np.arange(2))
-
-        return gradients
-
     with pytest.raises(NumericalError, match="not finite after 16 steps"):
-        _integrated(question, path(math.nan), 1e-3, 1024, None)
-    assert _integrated(question, path(0.0), 1e-3, 1024, None).values.tolist() == [0.0, 0.0]  # nothing to divide by
+        integrated(lambda points: (0.0 * points, np.full((len(points), 2), math.nan)))
+    flat = integrated(lambda points: (0.0 * points, np.zeros((len(points), 2))))
+    assert flat.values.tolist() == [0.0, 0.0]  # nothing to divide by
 
 
 def test_certain_answers_of_a_function() -> None:

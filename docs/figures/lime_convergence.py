@@ -51,7 +51,13 @@ def main() -> None:
     )
     for row, removal in zip(axes, REMOVALS, strict=True):
         runs = np.array(
-            [[weights("lime", n_samples=int(n), seed=seed, removal=removal) for seed in range(RUNS)] for n in SIZES]
+            [
+                [
+                    weights("lime", n_samples=int(n), seed=seed, removal=removal, sampling="official")
+                    for seed in range(RUNS)
+                ]
+                for n in SIZES
+            ]
         )  # (sizes, runs, features)
         limit = np.array([weights("lime-limit", n_samples=int(n), removal=removal) for n in SIZES])
         for axis, j in zip(row, shown, strict=True):

@@ -61,7 +61,9 @@ def evidence_of(weights: Floats, stderr: Floats | None, rounding: float, freedom
         return Evidence(beyond > 0.0, None)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(beyond == 0.0, 0.0, beyond / stderr)
-    return Evidence(_discovered(_as_normal(z, freedom), FALSE_DISCOVERIES), INTERVAL * stderr)
+    half_width = INTERVAL * stderr
+    told = _discovered(_as_normal(z, freedom), FALSE_DISCOVERIES)
+    return Evidence(told & (beyond > half_width), half_width)  # an interval that ends at 0 is not told from it
 
 
 def _as_normal(ratios: Floats, freedom: int | None) -> Floats:
@@ -124,6 +126,8 @@ def unknown_words(explanation: Explanation) -> frozenset[int]:
 
 def accuracy_in_words(explanation: Explanation) -> str:
     """How the weights were computed. "exact" would read as "right", which no explanation is."""
+    if explanation.diagnostics.get("complete"):
+        return "no sampling, every combination of words was asked"
     if explanation.accuracy in ("sampled", "approximate"):
         return explanation.accuracy
     error = rounding_of(explanation)

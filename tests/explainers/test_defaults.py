@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import limelight
 from conftest import small_model
 from limelight.errors import CapabilityError
-from limelight.explainers.method import FIGURE_1
+from limelight.explainers import lime_on_device
+from limelight.explainers.method import FIGURE_1, Question
+from limelight.features import features_of
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.outputs import Quantity
 from reference.opaque import Opaque
 from reference.small_transformers import small_transformer
 
@@ -168,6 +172,25 @@ def test_evaluations_are_what_a_deep_model_of_ours_was_given(method: str, monkey
         assert e.evaluations == 1
     else:
         assert e.evaluations == rows[0] - predicting
+
+
+@pytest.mark.parametrize("original_first", [True, False])
+def test_lime_on_a_device_asks_of_the_document_once(original_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, rows = lime_on_device._outputs, [0]
+
+    def counting(question: Any, kept: Any, removal: Any) -> Any:
+        rows[0] += len(kept)
+        return answer(question, kept, removal)
+
+    monkeypatch.setattr(lime_on_device, "_outputs", counting)
+    settings = lime_on_device.LimeSettings(n_samples=60, original_first=original_first)
+    model = small_model()
+    view = model.view(TEXT)
+    asked = Question(view, view.document, features_of(view.document, "words", "both"), Quantity(3, 1), view.logits)
+    samples = lime_on_device.draw_and_ask(asked, 0, ("mask",), settings, 1, torch.device("cpu"))
+    assert rows[0] == 60 + (not original_first)
+    assert samples.outputs.shape == (1, 60, 1)
+    assert float(samples.of_document[0]) == pytest.approx(model.predict_logits([TEXT])[0, 1], abs=1e-5)
 
 
 @pytest.mark.parametrize("method", ["lime-limit", "shapley", "banzhaf", "gxi", "alpha-avg", "rollout", "lime-theorem"])

@@ -163,14 +163,15 @@ def test_gradient_terms_add_up_to_autograd() -> None:
 def test_sample_size_advice_is_kept() -> None:
     """With the advised number of samples the same five words lead in at least 95 % of runs, and with far fewer not."""
     model = limelight.load()
-    first = limelight.explain(model, TRAINED, "lime", target="positive", n_samples=4000)
+    first = limelight.explain(model, TRAINED, "lime", target="positive", n_samples=4000, sampling="official")
     exact = limelight.explain(model, TRAINED, "lime-limit", target="positive").weights
     assert first.stderr is not None
     needed = int(samples_for_stable_top(exact, first.stderr, 4000))
     leaders = set(np.argsort(-np.abs(exact))[:5])
 
     def stable(n: int) -> float:
-        runs = (limelight.explain(model, TRAINED, "lime", target="positive", n_samples=n, seed=s) for s in range(60))
+        drawn = {"n_samples": n, "sampling": "official"}
+        runs = (limelight.explain(model, TRAINED, "lime", target="positive", seed=s, **drawn) for s in range(60))
         return float(np.mean([set(np.argsort(-np.abs(run.weights))[:5]) == leaders for run in runs]))
 
     assert stable(needed) >= 0.88  # 95 % of 60 runs, less three standard deviations
@@ -223,6 +224,7 @@ def test_sampled_lime_that_deletes_approaches_the_exact_value() -> None:
     model = small_model(1)
     arguments: dict[str, Any] = {"target": "positive", "features": "occurrences", "removal": "delete"}
     exact = limelight.explain(model, TEXT, "lime-limit", n_samples=2000, **arguments).weights
+    arguments["sampling"] = "official"
     runs = [limelight.explain(model, TEXT, "lime", n_samples=2000, seed=s, **arguments) for s in range(30)]
     weights = np.array([run.weights for run in runs])
     noise = weights.std(axis=0, ddof=1) / np.sqrt(len(runs))
@@ -242,9 +244,10 @@ def test_texts_that_repeat_many_words_are_sampled_or_refused() -> None:
     model = small_model()
     few, many = "great film", " ".join("the film was great but too long".split() * 2)
     assert limelight.explain(model, few, "shapley", removal="delete").exact
-    assert not limelight.explain(model, many, "shapley", removal="delete").exact
+    assert not limelight.explain(model, many, "shapley", removal="delete", n_samples=60).exact
     assert limelight.explain(model, many, "shapley", removal="delete", features="occurrences").exact
     for text in (few, many):
-        assert not limelight.explain(model, text, "shapley", removal="delete", n_samples=20).exact
+        e = limelight.explain(model, text, "shapley", removal="delete", n_samples=20, estimator="permutations")
+        assert not e.exact
     with pytest.raises(CapabilityError, match="at most 6 words that stand in several places, and this text has 7"):
         limelight.explain(model, many, "lime-limit", removal="delete")

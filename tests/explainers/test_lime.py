@@ -126,7 +126,7 @@ def test_95_percent_intervals_cover_95_percent(removal: Any) -> None:
     model, inside, total = small_model(1), 0, 0
     for seed in range(100):
         first, second = (
-            limelight.explain(model, TEXT, "lime", removal=removal, n_samples=400, seed=s)
+            limelight.explain(model, TEXT, "lime", sampling="official", removal=removal, n_samples=400, seed=s)
             for s in (2 * seed, 2 * seed + 1)
         )
         assert first.stderr is not None
@@ -138,10 +138,13 @@ def test_95_percent_intervals_cover_95_percent(removal: Any) -> None:
 
 def test_error_falls_as_one_over_the_root_of_n() -> None:
     model = small_model(2)
-    exact = limelight.explain(model, TEXT, "lime", n_samples=400_000, ridge=0.0).weights
+    exact = limelight.explain(model, TEXT, "lime", sampling="official", n_samples=400_000, ridge=0.0).weights
     distances = []
     for n in (500, 8000):
-        runs = [limelight.explain(model, TEXT, "lime", n_samples=n, ridge=0.0, seed=s).weights for s in range(1, 25)]
+        runs = [
+            limelight.explain(model, TEXT, "lime", sampling="official", n_samples=n, ridge=0.0, seed=s).weights
+            for s in range(1, 25)
+        ]
         distances.append(np.sqrt(np.mean([np.sum((run - exact) ** 2) for run in runs])))
     assert distances[0] / distances[1] == pytest.approx(4.0, rel=0.25)
 
@@ -167,7 +170,9 @@ def test_parity_with_the_official_implementation(removal: Any) -> None:
     model, text, n = small_model(4), "the film was not very good , a bad end and too long !", 2000
     runs = [official(model, text, removal, seed, n) for seed in range(8)]
     ours = [
-        limelight.explain(model, text, "lime", target="positive", removal=removal, n_samples=n, seed=seed)
+        limelight.explain(
+            model, text, "lime", sampling="official", target="positive", removal=removal, n_samples=n, seed=seed
+        )
         for seed in range(8)
     ]
     names = ours[0].features
@@ -181,7 +186,7 @@ def test_parity_with_the_official_implementation(removal: Any) -> None:
 
 def test_diagnostics_stand_beside_the_weights() -> None:
     model = small_model()
-    e = limelight.explain(model, TEXT, "lime", target="positive", n_samples=3000)
+    e = limelight.explain(model, TEXT, "lime", sampling="official", target="positive", n_samples=3000)
     document = model.read(TEXT)
     assert e.diagnostics["model_prediction"] == pytest.approx(model.predict_logits([document.text])[0][2])
     assert e.diagnostics["surrogate_prediction"] == pytest.approx(e.diagnostics["intercept"] + e.weights.sum())
@@ -194,14 +199,17 @@ def test_diagnostics_stand_beside_the_weights() -> None:
         "n_samples": 3000,
         "kernel_width": 0.25,
         "ridge": 1.0,
+        "sampling": "official",
         "original_first": True,
     }
     assert e.evaluations == 3000
-    without = limelight.explain(model, TEXT, "lime", target="positive", n_samples=300, original_first=False)
+    without = limelight.explain(
+        model, TEXT, "lime", sampling="official", target="positive", n_samples=300, original_first=False
+    )
     # No sample keeps everything then, so the first one says something else.
     assert without.diagnostics["model_prediction"] == pytest.approx(e.diagnostics["model_prediction"], abs=1e-12)
     assert without.evaluations == 301
-    proba = limelight.explain(model, TEXT, "lime", target="positive", output="probability")
+    proba = limelight.explain(model, TEXT, "lime", sampling="official", target="positive", output="probability")
     assert proba.diagnostics["model_prediction"] == pytest.approx(model.predict_proba([TEXT])[0][2])
 
 
@@ -218,26 +226,26 @@ def test_diagnostics_stand_beside_the_weights() -> None:
 )
 def test_values_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        limelight.explain(small_model(), TEXT, "lime", **options)
+        limelight.explain(small_model(), TEXT, "lime", sampling="official", **options)
 
 
 def test_unknown_names_are_refused_with_a_hint() -> None:
     model = small_model()
     with pytest.raises(UnknownNameError, match="did you mean 'n_samples'"):
-        limelight.explain(model, TEXT, "lime", num_samples=10)
+        limelight.explain(model, TEXT, "lime", sampling="official", num_samples=10)
     with pytest.raises(UnknownNameError, match="did you mean 'lime'"):
         limelight.explain(model, TEXT, "lyme")
     with pytest.raises(UnknownNameError, match="choose from 'negative', 'neutral', 'positive'"):
-        limelight.explain(model, TEXT, "lime", target="nice")
+        limelight.explain(model, TEXT, "lime", sampling="official", target="nice")
     with pytest.raises(UnknownNameError, match="removal"):
-        limelight.explain(model, TEXT, "lime", removal="erase")  # type: ignore[arg-type]
+        limelight.explain(model, TEXT, "lime", sampling="official", removal="erase")  # type: ignore[arg-type]
 
 
 def test_outputs_that_are_not_finite_are_reported() -> None:
     model = small_model()
     model.W_l.data[0, 0, 0] = float("nan")
     with pytest.raises(NumericalError, match="not finite"):
-        limelight.explain(model, TEXT, "lime")
+        limelight.explain(model, TEXT, "lime", sampling="official")
 
 
 # ── extreme options ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -250,7 +258,9 @@ SIX = "the film was great but long"
 def test_a_kernel_in_which_the_document_alone_has_weight_is_refused(kernel_width: float, original_first: bool) -> None:
     """Once 0 ± 0, R² = 1 from a single sample, and "check the model's weights"."""
     with pytest.raises(ParameterError) as caught:
-        limelight.explain(small_model(), SIX, "lime", kernel_width=kernel_width, original_first=original_first)
+        limelight.explain(
+            small_model(), SIX, "lime", sampling="official", kernel_width=kernel_width, original_first=original_first
+        )
     said = str(caught.value)
     assert f"kernel_width={kernel_width!r} is too narrow for 6 features" in said
     assert f"{int(original_first)} of 5000 samples carry weight (effective number: 1)" in said
@@ -260,8 +270,13 @@ def test_a_kernel_in_which_the_document_alone_has_weight_is_refused(kernel_width
 def test_the_width_that_is_advised_is_enough() -> None:
     for text, width in (("film", 0.25), (SIX, 0.022)):
         with pytest.raises(ParameterError, match=f"{width} or more"):
-            limelight.explain(small_model(), text, "lime", kernel_width=1e-9)
-        assert np.abs(limelight.explain(small_model(), text, "lime", kernel_width=width).weights).max() > 1e-6
+            limelight.explain(small_model(), text, "lime", sampling="official", kernel_width=1e-9)
+        assert (
+            np.abs(
+                limelight.explain(small_model(), text, "lime", sampling="official", kernel_width=width).weights
+            ).max()
+            > 1e-6
+        )
 
 
 def test_the_model_is_not_asked_where_there_is_nothing_to_fit() -> None:
@@ -288,7 +303,9 @@ def test_a_kernel_wider_than_its_square_can_be_is_infinite(kernel_width: float, 
 @pytest.mark.parametrize("ridge", [5e-324, 1e-100, 1e-16, 1e-12, 1e-9])
 def test_a_tiny_ridge_and_fewer_samples_than_words_is_the_limit_of_no_ridge(ridge: float) -> None:
     """Once a singular matrix, or weights of 1e14: the directions that no sample tells of have no weight."""
-    tiny, none = (limelight.explain(small_model(), SIX, "lime", n_samples=3, ridge=r) for r in (ridge, 0.0))
+    tiny, none = (
+        limelight.explain(small_model(), SIX, "lime", sampling="official", n_samples=3, ridge=r) for r in (ridge, 0.0)
+    )
     np.testing.assert_allclose(tiny.weights, none.weights, rtol=0, atol=1e-6)
     assert tiny.stderr is not None
     assert tiny.stderr.max() < 1.0
@@ -342,7 +359,11 @@ def test_sampled_coefficients_of_many_runs_know_the_same_limits() -> None:
     ("method", "options", "message"),
     [
         ("lime", {"n_samples": 10**12}, r"n_samples=1000000000000 .* would take 70,000\.0 GB .* at most .* GB"),
-        ("shapley", {"n_samples": 10**12, "removal": "delete"}, r"n_samples=1000000000000 .* more than 1,000,000,000"),
+        (
+            "shapley",
+            {"n_samples": 10**12, "removal": "delete", "estimator": "permutations"},
+            r"n_samples=1000000000000 .* more than 1,000,000,000",
+        ),
         ("shapley", {"n_permutations": 10**12, "removal": "delete"}, r"n_permutations=1000000000000 .* ask for less"),
         ("lime", {"n_samples": 1e12}, "n_samples must be a whole number"),
         ("lime", {"n_samples": None}, "n_samples must be"),

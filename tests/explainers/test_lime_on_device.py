@@ -199,10 +199,10 @@ def test_outputs_that_are_not_finite_are_reported() -> None:
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_a_list_of_texts_gives_lime_of_each(removal: Any, output: Any) -> None:
     model, options = small_model(), {"removal": removal, "output": output, "n_samples": 200, "seed": 3}
-    explanations = limelight.explain(model, TEXTS, "lime", target="neutral", **options)
+    explanations = limelight.explain(model, TEXTS, "lime", sampling="official", target="neutral", **options)
     assert len(explanations) == len(TEXTS)
     for text, explanation in zip(TEXTS, explanations, strict=True):
-        alone = limelight.explain(model, text, "lime", target="neutral", **options)
+        alone = limelight.explain(model, text, "lime", sampling="official", target="neutral", **options)
         assert_same(explanation, alone, TOGETHER)
         np.testing.assert_allclose(explanation.stderr, alone.stderr, rtol=1e-6)
         assert explanation.evaluations == alone.evaluations
@@ -231,8 +231,10 @@ def test_a_model_on_a_gpu_is_explained_there(monkeypatch: pytest.MonkeyPatch) ->
     """The way from explain() to the engine on the device, with a CPU that is taken for a GPU."""
     monkeypatch.setattr(lime, "_lives_on_gpu", lambda question: question.output == "logit")
     model, options = small_model(), {"removal": "delete", "n_samples": 300, "seed": 7, "original_first": False}
-    many = limelight.explain(model, TEXTS, "lime", target="positive", **options)
-    single = [limelight.explain(model, text, "lime", target="positive", **options) for text in TEXTS]
+    many = limelight.explain(model, TEXTS, "lime", sampling="official", target="positive", **options)
+    single = [
+        limelight.explain(model, text, "lime", sampling="official", target="positive", **options) for text in TEXTS
+    ]
     for text, explanation, alone in zip(TEXTS, many, single, strict=True):
         assert_same(explanation, alone, TOGETHER)
         settings = LimeSettings(n_samples=300, original_first=False)

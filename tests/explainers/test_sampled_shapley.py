@@ -55,7 +55,11 @@ def test_values_approach_those_of_enumeration(make: Any, removal: Any) -> None:
         return table[kept.tobytes()]
 
     exact = shapley_of_game(value, 6)
-    e = limelight.explain(model, SHORT, "shapley", removal=removal, target="neutral", n_samples=3000, seed=1)
+    orders = {"estimator": "permutations", "n_samples": 3000}
+    e = limelight.explain(model, SHORT, "shapley", removal=removal, target="neutral", seed=1, **orders)
+    every = limelight.explain(model, SHORT, "shapley", removal=removal, target="neutral")
+    assert every.diagnostics["complete"]
+    np.testing.assert_allclose(every.weights, exact, atol=1e-5)  # float32 rounds otherwise in other batches
     assert e.stderr is not None
     assert np.abs((e.weights - exact) / np.maximum(e.stderr, 1e-12)).max() < 4
     assert e.stderr.max() < 0.1 * np.abs(exact).max()
@@ -70,8 +74,10 @@ def test_the_exact_way_is_taken_where_there_is_one_and_said() -> None:
         sampled = limelight.explain(model, TEXT, "shapley", n_samples=100, **arguments)
         assert not sampled.exact
         assert sampled.stderr is not None
-        assert sampled.diagnostics["estimator"] == "paired permutations"
+        assert sampled.diagnostics["estimator"] == "regression on pairs"
         assert sampled.parameters["n_samples"] == 100
+        few = limelight.explain(model, TEXT, "shapley", n_samples=20, **arguments)
+        assert few.diagnostics["estimator"] == "paired permutations"
     with pytest.raises(UnknownNameError, match="precision"):
         limelight.explain(model, TEXT, "shapley", output="probability", precision=1e-4)
     assert "shapley" not in limelight.compare(model, TEXT, output="probability", n_samples=9)
@@ -155,7 +161,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_and_two_words_are_exact() -> None:
     model = Opaque()
-    e = limelight.explain(model, "great", "shapley", target="neutral")
+    e = limelight.explain(model, "great", "shapley", target="neutral", estimator="permutations")
     f = model.predict_logits(["great", "[UNK]"])[:, 1]
     assert e.weights == pytest.approx([f[0] - f[1]], abs=ROUNDING)
     assert e.stderr is not None

@@ -92,7 +92,7 @@ def test_the_next_method_asks_only_what_is_new(tmp_path: Path) -> None:
     alone, paid = Paid(), Paid()
     limelight.explain(BlackBoxClassifier(alone, LABELS), TEXT, "leave-one-out")
     model = BlackBoxClassifier(paid, LABELS, cache=tmp_path)
-    limelight.explain(model, TEXT, "lime", n_samples=60)
+    limelight.explain(model, TEXT, "lime", n_samples=60, sampling="official")
     before = set(paid.texts)
     paid.batches.clear()
     e = limelight.explain(model, TEXT, "leave-one-out")

@@ -468,7 +468,9 @@ def outcome_of(call: Call) -> Outcome:
         if call.kind == "compare":
             return Outcome(limelight.compare(model, call.text, **arguments).explanations)
         answer = limelight.explain(model, call.text, **arguments)
-        return Outcome(tuple(answer) if isinstance(answer, list) else (answer,))
+        answers = answer if isinstance(answer, list) else [answer]
+        # target="all" gives a comparison for each text.
+        return Outcome(tuple(e for own in answers for e in (own if isinstance(own, Comparison) else [own])))
     except LimelightError as error:
         check_message(error, call)
         return Outcome(error=f"{type(error).__name__}: {error}")

@@ -243,7 +243,8 @@ def test_figure_4_has_all_words_in_its_list(lab: Lab) -> None:
     lines = (lab.folder.path / "fig4.csv").read_text().splitlines()
     assert len(lines) == 1 + numbers["d"]
     shown = lab.shown
-    expected = limelight.explain(lab.model, shown.text, "lime", target="positive", removal="delete", seed=1).weights
+    official = {"removal": "delete", "sampling": "official"}
+    expected = limelight.explain(lab.model, shown.text, "lime", target="positive", seed=1, **official).weights
     np.testing.assert_allclose(numbers["columns"]["delete run 2"], expected)
     own = numbers["occurrences"]
     assert own["words"] == shown.words
@@ -289,7 +290,9 @@ def test_figure_6_correlates_lime_with_the_first_layer(tmp_path: Path, monkeypat
     model, text = lab.deep_model, lab.shown.text
     attention = limelight.explain(model, text, "alpha-avg", target="positive").weights
     runs = [
-        limelight.explain(model, text, "lime", target="positive", removal="delete", seed=s, n_samples=300).weights
+        limelight.explain(
+            model, text, "lime", target="positive", removal="delete", seed=s, n_samples=300, sampling="official"
+        ).weights
         for s in range(5)
     ]
     mean = np.mean(runs, axis=0)

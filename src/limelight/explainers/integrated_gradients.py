@@ -85,9 +85,10 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
         line = path((points + 1) / 2, question.quantity.direction_at)
         forwards += line.forwards
         parts = (weights / 2) @ line.slopes
-        missing, handed_out = abs(float(parts.sum()) - difference), float(np.abs(parts).sum())
+        missing = abs(float(parts.sum()) - difference)
         # Relative to all that is handed out: the difference itself may be close to zero. Both may be, up to rounding.
-        error = missing / max(handed_out, abs(difference), rounding, _LEAST)
+        whole = max(float(np.abs(parts).sum()), abs(difference))
+        error = missing / max(whole, rounding, _LEAST)
         if not math.isfinite(error):
             raise NumericalError(
                 f"integrated gradients are not finite after {nodes} steps: check the model's weights, or load it in "
@@ -98,7 +99,7 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
             break
         nodes *= 2
     unmet = steps is None and error > tolerance and missing > rounding
-    is_incomplete = unmet or (error > _SEEN and handed_out > rounding)
+    is_incomplete = unmet or (error > _SEEN and whole > rounding)
     return Weights(
         question.per_feature(parts, line.words),
         Approximate("the integral is a sum over steps; what completeness misses is its error"),

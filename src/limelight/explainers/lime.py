@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
+from limelight.explainers.lime_samples import LimeSamples, check_kernel
 from limelight.explainers.method import (
+    Exact,
     OutputGame,
     Question,
     Sampled,
@@ -73,6 +75,9 @@ lime_limit = method(
 
 def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
     check_options(options["n_samples"], options["kernel_width"], options["ridge"])
+    sampling = options.pop("sampling")
+    if sampling == "efficient":
+        return [weights for group in by_game(questions) for weights in _efficient(group, **options)]
     if not all(map(_lives_on_gpu, questions)):
         return [weights for group in by_game(questions) for weights in _together(group, **options)]
     from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
@@ -101,10 +106,52 @@ def sampled(
     n_samples: int = 5000,
     kernel_width: float = 0.25,
     ridge: float = 1.0,
+    sampling: Literal["efficient", "official"] = "efficient",
     original_first: bool = True,
 ) -> Weights:
-    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
+    """`sampling`: where samples tell most, or as the official implementation draws and weighs them."""
+    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first, "sampling": sampling}
     return _of_many([question], n_samples=n_samples, **options)[0]
+
+
+def _efficient(
+    questions: Sequence[Question[Perturbable]],
+    *,
+    n_samples: int,
+    kernel_width: float,
+    ridge: float,
+    original_first: bool,
+) -> list[Weights]:
+    """Samples that are drawn where the kernel weighs: the same number is estimated, with a smaller error."""
+    if not original_first:
+        raise ParameterError("original_first=False is official LIME's: use it with sampling='official'")
+    first = questions[0]
+    d = len(first.features)
+    check_samples(d, n_samples)
+    check_kernel(d, n_samples, kernel_width)
+    game, size = asked_together(questions, min(n_samples, 2 ** min(d, 60))), _rows_at_once(first)
+
+    def ask(kept: Coalitions) -> Floats:
+        return np.concatenate([game(kept[rows]) for rows in blocks_of(len(kept), size)])
+
+    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge)
+    samples.extend(n_samples)
+    estimate = samples.estimate(first.features.membership)
+    found = []
+    for i in range(len(questions)):
+        of_document, rounding = float(samples.of_document[i]), float(game.rounding[i])
+        weights = _weights(estimate.surrogate, i, of_document, rounding, n_samples, ridge, game.asked)
+        complete = {"complete": True, "stable_top": None} if estimate.complete else {}
+        found.append(
+            replace(
+                weights,
+                accuracy=Exact() if estimate.complete else weights.accuracy,
+                diagnostics={**weights.diagnostics, **complete},
+                notices=(*game.notices, *(() if estimate.complete else weights.notices)),
+                warnings=game.warnings,
+            )
+        )
+    return found
 
 
 def _together(

@@ -318,7 +318,8 @@ def _as_python(value: Any) -> Any:
 
 
 def _option(parameter: inspect.Parameter, hint: Any) -> Option:
-    members = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    is_union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    members = typing.get_args(hint) if is_union else (hint,)
     choices = [c for member in members if typing.get_origin(member) is Literal for c in typing.get_args(member)]
     plain = tuple(member for member in members if typing.get_origin(member) is not Literal)
     return Option(parameter.name, parameter.default, plain, tuple(choices))

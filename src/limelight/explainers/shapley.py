@@ -9,7 +9,7 @@ do too, exactly and whatever was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import Question, Sampled, Weights, asked_together, by_game, method
+from limelight.explainers.method import Exact, Question, Sampled, Weights, asked_together, by_game, method
 from limelight.explainers.sampling import arrivals
+from limelight.explainers.shapley_pairs import PairedShapley
 from limelight.features import Features
 from limelight.memory import check_memory
 from limelight.theory import values as theory
@@ -37,6 +38,8 @@ _ROWS_AT_ONCE = 8192
 MOST_TEXTS = 10**9
 """Texts that a model is asked about for one explanation: they are asked block by block, so time is the limit."""
 _LEAST_PAIRS = 4
+_PER_WORD = 6
+"""Samples per word from which a regression on pairs tells more than permutations do."""
 _INSIDE = 0.95
 """What an interval of ±1.96 standard errors is to cover."""
 
@@ -99,17 +102,70 @@ def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any)
 
 
 @shapley.way(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
-def sampled(question: Question[Perturbable], *, n_samples: int = 5000, n_permutations: int | None = None) -> Weights:
-    """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead."""
-    return _together([question], n_samples=n_samples, n_permutations=n_permutations)[0]
+def sampled(
+    question: Question[Perturbable],
+    *,
+    n_samples: int = 5000,
+    n_permutations: int | None = None,
+    estimator: Literal["auto", "pairs", "permutations"] = "auto",
+) -> Weights:
+    """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead.
+
+    `estimator`: a regression on complementary pairs, permutations, or what is better for so many samples.
+    """
+    return _together([question], n_samples=n_samples, n_permutations=n_permutations, estimator=estimator)[0]
+
+
+def _by_pairs(d: int, features: Features, n_samples: int, n_permutations: int | None, estimator: str) -> bool:
+    """Whether pairs are asked for, or tell more; orders of groups are for permutations."""
+    if n_permutations is not None or features.groups is not None:
+        if estimator == "pairs":
+            given = "n_permutations" if n_permutations is not None else "features of two levels"
+            raise ParameterError(f"estimator='pairs' does not go with {given}: leave one of them out")
+        return False
+    return estimator == "pairs" or (estimator == "auto" and n_samples >= min(_PER_WORD * d, 2 ** min(d, 60)))
+
+
+def _from_pairs(questions: Sequence[Question[Perturbable]], n_samples: int) -> list[Weights]:
+    """By a regression on pairs of complementary coalitions."""
+    first, d = questions[0], len(questions[0].features)
+    whole_number("n_samples", n_samples, 4)
+    check_memory(n_samples * (d + 5 * 8 * d), f"Shapley values with n_samples={n_samples} and {d} features", "ask less")
+    game = asked_together(questions, min(n_samples, 2 ** min(d, 60)))
+    samples = PairedShapley(game, d, first.seed)
+    samples.extend(n_samples)
+    estimate = samples.estimate()
+    if not np.isfinite(estimate.values).all():
+        raise NumericalError("the model gave outputs that are not finite: check its weights")
+    complete = {"complete": True} if estimate.complete else {}
+    return [
+        Weights(
+            estimate.values[:, i].copy(),
+            Exact() if estimate.complete else Sampled(estimate.stderr[:, i].copy()),
+            diagnostics={
+                "estimator": "all coalitions" if estimate.complete else "regression on pairs",
+                "intercept": float(samples.nothing[i]),
+                "model_prediction": float(samples.everything[i]),
+                **complete,
+            },
+            evaluations=game.asked,
+            notices=game.notices,
+            rounding=float(game.rounding_of_mean(estimate.n, d)[i]),
+            warnings=game.warnings,
+        )
+        for i in range(len(questions))
+    ]
 
 
 def _together(
-    questions: Sequence[Question[Perturbable]], *, n_samples: int, n_permutations: int | None
+    questions: Sequence[Question[Perturbable]], *, n_samples: int, n_permutations: int | None, estimator: str
 ) -> list[Weights]:
-    """Questions that differ in their quantity: the same orders for all of them."""
+    """Questions that differ in their quantity: the same samples for all of them."""
     features, seed = questions[0].features, questions[0].seed
     d, groups = len(features), features.membership
+    whole_number("n_samples", n_samples, 2)
+    if _by_pairs(d, features, n_samples, n_permutations, estimator):
+        return _from_pairs(questions, n_samples)
     pairs = _pairs(d, n_samples, n_permutations)
     check_memory(4 * d * d, f"one order of {d} features, forwards and backwards,", "explain a shorter text")
     game, rng = asked_together(questions, 2 + pairs * 2 * (d - 1)), np.random.default_rng(seed)

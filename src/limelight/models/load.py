@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import torch
 
 from limelight.device import find_device
 from limelight.errors import CheckpointError, ParameterError
+from limelight.models import adapters
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
 from limelight.models.huggingface.subwords import LongTexts
@@ -108,22 +109,33 @@ def wrap(
     max_calls: int | None = None,
     name: str | None = None,
 ) -> HuggingFaceClassifier | BlackBoxClassifier:
-    """A model of yours: a transformers model with its tokenizer, or any function from texts to probabilities.
+    """A model of yours: of transformers, spaCy, SetFit or scikit-learn, or any function from texts to probabilities.
 
-    Nothing about a model of transformers is changed: limelight runs copies of its modules that share its weights, in
-    evaluation mode, and sees when the weights change. An object with `predict_proba` (a scikit-learn pipeline)
-    counts as a function; its classes are the labels unless `labels` are given.
+    All methods: a transformers model with its tokenizer, or a `transformers.pipeline` for text classification, which
+    brings both. Nothing about them is changed: limelight runs copies of the model's modules that share its weights, in
+    evaluation mode, and sees when the weights change.
+
+    Methods that remove words: a spaCy pipeline with a textcat or a textcat_multilabel, a SetFit model, an object with
+    `predict_proba` (a scikit-learn pipeline), a function from a list of texts to an array or a tensor with a row for
+    each. Their own labels are the labels unless `labels` are given.
 
     `kind` says what the outputs are: "classes" that exclude each other, the labels of a "multi-label" model, or the
-    numbers of a "regression" (an object's `predict`); by default what the configuration of a transformers model says,
-    and classes for a function. With `pairs` a text is a tuple of two strings. `words` is a function that divides a text
-    into words, as strings or (start, end) spans.
+    numbers of a "regression" (an object's `predict`); by default what the model says, and classes for a function. With
+    `pairs` a text is a tuple of two strings. `words` is a function that divides a text into words, as strings or
+    (start, end) spans.
 
     For a function alone: `mask` is the string that takes the place of a removed word; `batch_texts` how many texts it
     is given at once; `cache` a folder in which its answers are kept, under its `name`; `max_calls` the most texts that
     it is asked about. For transformers models see `load` and HuggingFaceClassifier.
     """
-    if tokenizer is None:
+    if tokenizer is not None:
+        _check_order(model, tokenizer)
+    elif adapters.is_pipeline(model):
+        model, tokenizer, own_kind, cuts, own_length = adapters.pipeline_parts(model, pairs)
+        kind = own_kind if kind is None else kind
+        truncate = truncate or (cuts and not window)
+        max_length = own_length if max_length is None else max_length
+    else:
         hf_options = {
             "truncate": truncate,
             "window": window,
@@ -131,17 +143,18 @@ def wrap(
             "batch_tokens": batch_tokens is not None,
         }
         _refuse(hf_options, "a Hugging Face model and its tokenizer")
+        function, names, known_kind = adapters.answering(model, labels, kind, pairs)
         options: dict[str, Any] = {
             "mask": mask,
             "batch_texts": batch_texts,
-            "kind": kind,
+            "kind": known_kind,
             "words": words,
             "cache": cache,
             "max_calls": max_calls,
             "name": name,
         }
         given = {option: value for option, value in options.items() if value is not None}
-        return BlackBoxClassifier(*_function(model, labels, kind), pairs=pairs, **given)
+        return BlackBoxClassifier(function, names, pairs=pairs, **given)
     of_functions = {"mask": mask, "batch_texts": batch_texts, "cache": cache, "max_calls": max_calls, "name": name}
     _refuse({option: value is not None for option, value in of_functions.items()}, "a function")
     return _huggingface(
@@ -158,6 +171,19 @@ def wrap(
     )
 
 
+def _check_order(model: Any, tokenizer: Any) -> None:
+    """That a tokenizer is the second argument, and that the model needs one."""
+    if adapters.brings_its_tokenizer(model):
+        raise ParameterError(
+            f"a {type(model).__name__} reads texts by itself: got a {type(tokenizer).__name__} too; leave that out"
+        )
+    if isinstance(tokenizer, torch.nn.Module):
+        raise ParameterError(
+            f"the model comes first and its tokenizer second: got a {type(tokenizer).__name__} as the second argument; "
+            "write wrap(model, tokenizer)"
+        )
+
+
 def _huggingface(model: Any, tokenizer: Any, *, truncate: bool, window: bool, **options: Any) -> HuggingFaceClassifier:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
 
@@ -170,23 +196,6 @@ def _huggingface(model: Any, tokenizer: Any, *, truncate: bool, window: bool, **
 def _refuse(options: dict[str, bool], owner: str) -> None:
     if given := [option for option, is_given in options.items() if is_given]:
         raise ParameterError(f"only {owner} can take {', '.join(given)}: leave that out")
-
-
-def _function(
-    model: Any, labels: Sequence[str] | None, kind: str | None
-) -> tuple[Callable[[list[Any]], Any], Sequence[str] | None]:
-    if isinstance(labels, str):
-        raise ParameterError(f"labels must be a list of names: got the string {labels!r}; write labels=[…]")
-    predict = getattr(model, "predict" if kind == "regression" else "predict_proba", None)
-    if predict is not None:
-        classes = getattr(model, "classes_", None) if kind != "regression" else None
-        return predict, [str(c) for c in classes] if labels is None and classes is not None else labels
-    if isinstance(model, torch.nn.Module):
-        raise ParameterError(
-            f"a {type(model).__name__} reads no texts: give its tokenizer too, wrap(model, tokenizer), or wrap a "
-            "function from texts to probabilities"
-        )
-    return model, labels
 
 
 def _place(name: str | os.PathLike[str] | None) -> Path | None:

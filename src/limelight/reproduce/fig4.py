@@ -77,7 +77,7 @@ def compute(lab: Lab) -> Numbers:
 def _lime(lab: Lab, document: Prepared, question: Asked) -> Floats:
     if lab.official and question.removal == "delete":
         return _official(lab, document, question.seed)
-    return lab.weights(question, "lime", n_samples=SETTINGS.n_samples)
+    return lab.weights(question, "lime", n_samples=SETTINGS.n_samples, sampling="official")
 
 
 def _official(lab: Lab, document: Prepared, seed: int) -> Floats:

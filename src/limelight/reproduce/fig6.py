@@ -67,7 +67,9 @@ def _mean(values: Floats) -> float | None:
 
 def _lime(model: Classifier, text: str, target: str, seed: int, samples: int) -> Floats:
     """Words are deleted, as by official LIME."""
-    return explain(model, text, "lime", target=target, removal="delete", seed=seed, n_samples=samples).weights
+    return explain(
+        model, text, "lime", target=target, removal="delete", seed=seed, n_samples=samples, sampling="official"
+    ).weights
 
 
 def correlations(attention: Floats, lime: Floats) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from limelight.evidence import evidence, evidence_of, rounding_of, unknown_words, warnings_of
+from limelight.evidence import evidence, evidence_of_groups, unknown_words, warnings_of
 from limelight.explanation import Explanation, GroupWeights
 from limelight.show.numbers import Digits
 from limelight.show.palette import Shade, shades
@@ -90,11 +90,10 @@ def drawn(explanation: Explanation) -> Drawn:
 
 def drawn_groups(explanation: Explanation) -> Drawn | None:
     """The outer level, where there are two."""
-    groups = explanation.groups
-    if groups is None:
+    groups, of_groups = explanation.groups, evidence_of_groups(explanation)
+    if groups is None or of_groups is None:
         return None
-    rounding = rounding_of(explanation) * max(map(len, groups.members), default=1)
-    told = evidence_of(groups.weights, groups.stderr, rounding).told
+    told = of_groups.told
     colours = shades(explanation, groups.weights, told)
     digits, thing = Digits.of(groups), _things(explanation)[1]
     return Drawn(groups, told, colours, frozenset(), digits, explanation.signed, thing)

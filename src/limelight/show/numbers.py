@@ -111,7 +111,7 @@ _SENTENCES = {
 """How numbers that methods say of themselves are told, by their keys; all others by their own name."""
 _TOLD_ELSEWHERE = ("warnings", "unknown", "rounding", "error")
 """What views have a place of their own for: the verdict, the words with a mark, the accuracy in words."""
-_FOR_PROGRAMS = ("nodes", "intercept_error")
+_FOR_PROGRAMS = ("nodes", "intercept_error", "complete")
 """What says more of a computation than of its result: it is in the JSON."""
 
 

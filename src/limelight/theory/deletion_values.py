@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +38,9 @@ from limelight.theory.moments import (
     tolerance_of_rule,
 )
 from limelight.theory.quadrature import ExponentialSum, exponential_sum
+
+_IN_THREADS = 64
+"""Free words from which a thread for each head pays."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,10 @@ def _moments_of_chain(
 
     n, first, allowed = chain.n_free, chain.first_places(), tolerance_of_rule(tolerance, len(chain.words) + 2)
     left = chain.n_stay + np.arange(n + 1)
-    F, kept, rules = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1)), []
     by_kept = np.ascontiguousarray(size_weights[:, ::-1])
-    for head in range(game.n_heads):
+
+    def of_head(head: int) -> tuple[Floats, Floats, ExponentialSum]:
+        F, kept = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1))
         g_word, g_place, tail = game.g_word[head, chain.words], game.g_place[head].copy(), game.tail[head, left]
         lowest, highest = denominator_range(g_word, g_place, first, chain.free, tail)
         rule = exponential_sum(float(highest / lowest), allowed)
@@ -194,5 +200,14 @@ def _moments_of_chain(
             F,
             kept,
         )
-        rules.append(rule)
-    return F[::-1], kept.sum(axis=-1), rules
+        return F, kept.sum(axis=-1), rule
+
+    heads = range(game.n_heads)
+    workers = min(game.n_heads, os.cpu_count() or 1) if n >= _IN_THREADS else 1
+    if workers > 1:  # compiled code does not hold the interpreter; sums are in the order of the heads all the same
+        with ThreadPoolExecutor(workers) as pool:
+            answers = list(pool.map(of_head, heads))
+    else:
+        answers = [of_head(head) for head in heads]
+    means = np.sum([own[0] for own in answers], axis=0)
+    return means[::-1], np.sum([own[1] for own in answers], axis=0), [own[2] for own in answers]
