@@ -5,62 +5,30 @@ text ──▶ model.view(text) ──▶ a method's question ──▶ weights 
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, get_args, overload
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Literal, overload
 
-import numpy as np
-
-from limelight.arrays import whole_number
-from limelight.document import Document, Span, Text, check_pair, check_single, is_pair
+from limelight.asked import Asked, Target
+from limelight.document import Text, check_pair, check_single, is_pair
 from limelight.errors import (
-    CapabilityError,
     EmptyTextError,
     ExplanationWarning,
     InputError,
-    NumericalError,
     ParameterError,
-    TooLargeError,
-    known_name,
     shown,
 )
 from limelight.evidence import warnings_of
 from limelight.explainers.method import (
-    Approximate,
-    Bounded,
-    Exact,
     Method,
-    Question,
-    Sampled,
-    Terms,
-    Way,
-    Weights,
-    defaults,
     find,
-    unknown_option,
 )
-from limelight.explainers.method import methods as all_methods
-from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
-from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
-from limelight.outputs import Output, Quantity, probabilities
+from limelight.explanation import Comparison, Explanation
+from limelight.features import Parts, Wanted
+from limelight.outputs import Output
 from limelight.progress import SILENT, Progress
-from limelight.verdict import verdict
-from limelight.view import Classifier, Divisible, KnowsWords, Noting, Perturbable, ReadsMany, Removal, View
-
-Chosen = tuple[Method, Way]
-T = TypeVar("T")
-_SEED_BITS = 128
-"""As many as the entropy that NumPy recommends for a seed."""
-
-
-Target = str | tuple[str, str]
-"""A label, or one label and the one that it is compared with."""
-ALL = "all"
-"""The target that stands for every label."""
+from limelight.view import Classifier, ReadsMany, Removal, View
 
 
 @overload
@@ -119,7 +87,7 @@ def explain(
     each as if it had been asked for alone; they are computed together where that is faster.
     """
     progress = SILENT if progress is None else progress
-    asked = _Asked(target, features, removal, output, parts, seed, progress, options)
+    asked = Asked(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     chosen = find(method)
     if _is_one(model, text):
@@ -158,7 +126,7 @@ def compare(
     An option goes to each method that has it; one that no method has is an error.
     """
     progress = SILENT if progress is None else progress
-    asked = _Asked(target, features, removal, output, parts, seed, progress, options)
+    asked = Asked(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     everything = isinstance(methods, str) and methods == "all"
     named = None if methods is None or everything else _named(methods)
@@ -215,18 +183,7 @@ def applicable(
     view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
 ) -> list[Method]:
     """The methods that have a way for this view."""
-    return _Asked(None, features, removal, output, "both", 0, SILENT).applicable(view)
-
-
-def predict(view: View) -> Prediction:
-    """What the model says of the document."""
-    words = f"{len(view.document.words):,} words"
-    with _within_memory(f"the model needs more memory than there is for a text of {words}: explain a shorter text"):
-        logits = np.array(view.logits, dtype=np.float64)
-    if not np.isfinite(logits).all():
-        raise NumericalError(f"the model's logits are not finite: got {shown(logits.tolist())}; check its weights")
-    chances = None if view.kind == "regression" else probabilities(logits, view.kind)
-    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, chances, view.kind)
+    return Asked(None, features, removal, output, "both", 0, SILENT).applicable(view)
 
 
 def check_model(model: object) -> None:
@@ -285,318 +242,3 @@ def _members(given: object) -> list[Any] | None:
     except TypeError:
         return None
     return list(members)
-
-
-def _check_progress(progress: object) -> None:
-    events = ("begin", "advance", "end", "say")
-    if isinstance(progress, type) or not all(callable(getattr(progress, event, None)) for event in events):
-        raise ParameterError(
-            f"progress must have {', '.join(events[:-1])} and {events[-1]}, as limelight.Progress has: got "
-            f"{shown(progress)}; leave it out to hear nothing"
-        )
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a caller wants to know, whatever the text and the methods."""
-
-    target: Target | None
-    features: Wanted
-    removal: Removal
-    output: Output | None
-    parts: Parts
-    seed: int
-    progress: Progress
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, known in (("removal", get_args(Removal)), ("parts", get_args(Parts))):
-            object.__setattr__(self, name, known_name(name, getattr(self, name), known))
-        if self.output is not None:
-            object.__setattr__(self, "output", known_name("output", self.output, get_args(Output)))
-        object.__setattr__(self, "features", checked_kind(self.features))
-        object.__setattr__(self, "seed", _checked_seed(self.seed))
-        _check_progress(self.progress)
-
-    def wants_all(self, labels: Sequence[str]) -> bool:
-        """Whether every label is asked for; one that is called so is that label."""
-        return isinstance(self.target, str) and self.target == ALL and ALL not in labels
-
-    def applicable(self, view: View) -> list[Method]:
-        """The methods that have a way for this view."""
-        view, features = self._featured(view)
-        terms = self._terms(view)
-        return [method for method in all_methods() if method.way_for(view, terms, features) is not None]
-
-    def explanations(self, view: View, methods: Sequence[Method] | None) -> list[Explanation]:
-        """One explanation per method and quantity; None stands for the methods that are shown by default."""
-        view, features = self._featured(view)
-        chosen = self._chosen(view, features, methods)
-        prediction = predict(view)
-        questions = self._questions(view, features, prediction)
-        explanations: list[Explanation] = []
-        for method, way in chosen:
-            try:
-                explanations += self._answered(method, way, questions, prediction)
-            except CapabilityError:
-                if methods is not None:  # what nobody named is shown where the model can do it
-                    raise
-        return explanations
-
-    def of_many(self, views: Sequence[View], method: Method) -> list[list[Explanation]]:
-        """One method on many texts, together where its way can do that: for each text an explanation per quantity."""
-        if not views:
-            return []
-        featured = [self._featured(view) for view in views]
-        ways = [self._chosen(view, features, [method])[0][1] for view, features in featured]
-        way = ways[0]
-        if way.many is None or any(other is not way for other in ways):
-            return [self.explanations(view, [method]) for view in views]
-        predictions = [predict(view) for view, _ in featured]
-        per_text = [self._questions(*own, prediction) for own, prediction in zip(featured, predictions, strict=True)]
-        weights, seconds = self._together(method, way, [question for own in per_text for question in own])
-        answers = iter(weights)
-        return [
-            [self._explanation(method, way, question, prediction, next(answers), seconds) for question in own]
-            for own, prediction in zip(per_text, predictions, strict=True)
-        ]
-
-    def _answered(
-        self, method: Method, way: Way, questions: Sequence[Question[Any]], prediction: Prediction
-    ) -> list[Explanation]:
-        """One method on one text: what one run of the model tells of several quantities is asked for once."""
-        if len(questions) > 1 and way.many is not None:
-            weights, seconds = self._together(method, way, questions)
-            return [
-                self._explanation(method, way, question, prediction, own, seconds)
-                for question, own in zip(questions, weights, strict=True)
-            ]
-        explanations = []
-        for question in questions:
-            started = time.perf_counter()
-            own = self._computed(method, way, question, way.run)
-            seconds = time.perf_counter() - started
-            explanations.append(self._explanation(method, way, question, prediction, own, seconds))
-        return explanations
-
-    def _together(self, method: Method, way: Way, questions: Sequence[Question[Any]]) -> tuple[list[Weights], float]:
-        """All questions in one go, and the mean time of one."""
-        assert way.many is not None
-        many, longest = way.many, max(questions, key=lambda question: len(question.features))
-        started = time.perf_counter()
-        weights = self._computed(method, way, longest, lambda _, **options: many(questions, **options))
-        return weights, (time.perf_counter() - started) / len(questions)
-
-    # ── what is asked of one text ─────────────────────────────────────────────────────────────────────────────────
-
-    def _featured(self, view: View) -> tuple[View, Features]:
-        """The features that were asked for, and a view whose words they do not cut."""
-        words = divided_words(view.document, self.features)
-        if words is not None:
-            if not isinstance(view, Divisible):
-                cut = next(word for word in view.document.words if word not in words)
-                raise InputError(
-                    f"a span cuts the word {shown(view.document.text[cut.start : cut.end])} at {cut.start}, and this "
-                    "model reads whole words: let spans begin and end between words"
-                )
-            view = view.divided(words)
-        return view, features_of(view.document, self.features, self.parts)
-
-    def _terms(self, view: View) -> Terms:
-        output = self._output(view)
-        return Terms(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
-
-    def _output(self, view: View) -> Output:
-        if self.output is None:
-            return view.outputs[0]
-        if self.output not in view.outputs:
-            raise CapabilityError(
-                f"a {view.kind} model has no output {self.output!r}: use {' or '.join(map(repr, view.outputs))}"
-            )
-        return self.output
-
-    def _chosen(self, view: View, features: Features, methods: Sequence[Method] | None) -> list[Chosen]:
-        if isinstance(view, Perturbable) and self.removal not in view.removals:
-            offered = " or ".join(map(repr, view.removals))
-            raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
-        terms, options = self._terms(view), list(self.options)
-        if methods is None:
-            chosen = defaults(view, terms, features, options)
-        else:
-            chosen = [(method, method.required_way(view, terms, features, options)) for method in methods]
-        for name in self.options:
-            if not any(name in way.options for _, way in chosen):
-                raise unknown_option([(method.id, way) for method, way in chosen], name)
-        return chosen
-
-    def _questions(self, view: View, features: Features, prediction: Prediction) -> list[Question[Any]]:
-        output = self._output(view)
-        return [
-            Question(
-                view=view,
-                document=view.document,
-                features=features,
-                quantity=Quantity(len(view.labels), target, against, output, view.kind),
-                logits=prediction.logits,
-                removal=self.removal,
-                seed=self.seed,
-                progress=self.progress,
-            )
-            for target, against in self._targets(view.labels, prediction)
-        ]
-
-    def _targets(self, labels: Sequence[str], prediction: Prediction) -> list[tuple[int, int | None]]:
-        """The labels that are asked about, each with the one that it is compared with."""
-        if self.target is None:
-            return [(labels.index(prediction.label), None)]
-        if self.wants_all(labels):
-            return [(label, None) for label in range(len(labels))]
-        if isinstance(self.target, tuple | list):
-            if len(self.target) != 2:
-                raise ParameterError(f"target must be a label, two labels, or 'all': got {shown(self.target)}")
-            target, against = (labels.index(known_name("label", name, labels)) for name in self.target)
-            if target == against:
-                raise InputError(f"the target {shown(self.target)} compares a label with itself: name two labels")
-            return [(target, against)]
-        return [(labels.index(known_name("label", self.target, labels)), None)]
-
-    # ── weights, and what is made of them ─────────────────────────────────────────────────────────────────────────
-
-    def _computed(self, method: Method, way: Way, question: Question[Any], run: Callable[..., T]) -> T:
-        """What a way answers; memory that it does not get becomes an error that says what to lower."""
-        options = self._own(way)
-        counts = [name for name, value in options.items() if type(value) is int]
-        lower = f"lower {' or '.join(counts)}, or " if counts else ""
-        try:
-            with _within_memory(
-                f"method {method.id!r} needs more memory than there is for {len(question.features):,} features"
-                f"{_written(options)}: {lower}explain a shorter text"
-            ):
-                return run(question, **options)
-        finally:
-            self.progress.end()
-
-    def _own(self, way: Way) -> dict[str, Any]:
-        """The options of a way, checked, with its defaults where nothing was given."""
-        return {
-            name: option.check(self.options[name]) if name in self.options else option.default
-            for name, option in way.options.items()
-        }
-
-    def _explanation(
-        self,
-        method: Method,
-        way: Way,
-        question: Question[Any],
-        prediction: Prediction,
-        weights: Weights,
-        seconds: float,
-    ) -> Explanation:
-        if not np.isfinite(weights.values).all():
-            raise NumericalError(
-                f"method {method.id!r} gave weights that are not finite{_written(self._own(way))}: use less extreme "
-                "options, or check the model's weights"
-            )
-        accuracy = weights.accuracy
-        stated: dict[str, Any] = {"rounding": float(weights.rounding)}
-        if isinstance(accuracy, Bounded):
-            stated["error"] = accuracy.error
-        if isinstance(accuracy, Approximate):
-            stated["approximation"] = accuracy.note
-        if isinstance(accuracy, Sampled) and accuracy.freedom is not None:
-            stated["freedom"] = accuracy.freedom
-        document, quantity, view = question.document, question.quantity, question.view
-        spans, sides = _in_own_texts(document, question.features.spans)
-        notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
-        unknown = view.unknown_words() if isinstance(view, KnowsWords) else frozenset()
-        if unknown:
-            stated["unknown"] = [j for j, owned in enumerate(question.features.owned) if unknown.issuperset(owned)]
-            notes = (*notes, _of_unknown(len(unknown), len(document.words)))
-        explanation = Explanation(
-            text=document.given,
-            method=method.id,
-            label=method.label,
-            signed=method.signed,
-            target=prediction.labels[quantity.target],
-            against=None if quantity.against is None else prediction.labels[quantity.against],
-            features=question.features.names,
-            weights=weights.values,
-            spans=spans,
-            sides=sides,
-            groups=_groups(question, weights),
-            stderr=accuracy.stderr if isinstance(accuracy, Sampled) else None,
-            exact=isinstance(accuracy, Exact | Bounded),
-            prediction=prediction,
-            seconds=seconds,
-            evaluations=weights.evaluations,
-            parameters={
-                "features": question.features.kind,
-                **({} if self.parts == "both" else {"parts": self.parts}),
-                **{name: getattr(question, name) for name in way.uses},
-                **self._own(way),
-            },
-            diagnostics={**stated, **weights.diagnostics},
-            notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
-        )
-        said = verdict(explanation, weights.warnings)
-        return replace(explanation, diagnostics={**explanation.diagnostics, "warnings": said})
-
-
-def _of_unknown(unknown: int, words: int) -> str:
-    return f"the model does not know {unknown:,} of the {words:,} words, and reads all of them as one and the same"
-
-
-def _in_own_texts(
-    document: Document, spans: Sequence[tuple[Span, ...]]
-) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...] | None]:
-    """Spans as places in the text that they stand in, and which text of a pair that is for each feature."""
-    if document.second is None:
-        return tuple(spans), None
-    sides = [document.side_of(own[0][0]) for own in spans]
-    starts = [document.sides[side][0] for side in sides]
-    own = tuple(tuple((a - start, b - start) for a, b in places) for places, start in zip(spans, starts, strict=True))
-    return own, tuple(sides)
-
-
-def _groups(question: Question[Any], weights: Weights) -> GroupWeights | None:
-    """The outer of two levels: a group weighs what its features weigh together."""
-    groups, membership = question.features.groups, question.features.membership
-    if groups is None or membership is None:
-        return None
-    stderr = None
-    if isinstance(weights.accuracy, Sampled):
-        unknown = np.full(len(groups.names), np.nan)
-        stderr = unknown if weights.group_stderr is None else weights.group_stderr
-    spans, sides = _in_own_texts(question.document, groups.spans)
-    return GroupWeights(groups.names, weights.values @ membership, spans, sides, stderr, groups.members)
-
-
-def _checked_seed(given: object) -> int:
-    # NumPy counts its differences of dates among the integers.
-    if not isinstance(given, int | np.integer) or isinstance(given, bool | np.timedelta64):
-        raise ParameterError(f"seed must be a whole number of at least 0: got {shown(given)}")
-    if abs(int(given)) >= 2**_SEED_BITS:
-        raise ParameterError(f"seed must be a whole number from 0 to 2**{_SEED_BITS} - 1: got {shown(given)}")
-    return whole_number("seed", given, 0)
-
-
-@contextlib.contextmanager
-def _within_memory(message: str) -> Iterator[None]:
-    """Memory that a computation inside does not get is a TooLargeError with this message."""
-    try:
-        yield
-    except TooLargeError:
-        raise
-    except MemoryError as error:
-        raise TooLargeError(message) from error
-    except RuntimeError as error:
-        # torch has an error of its own for a GPU; on a CPU it is a plain RuntimeError.
-        if type(error).__name__ != "OutOfMemoryError" and "can't allocate memory" not in str(error):
-            raise
-        raise TooLargeError(message) from error
-
-
-def _written(options: Mapping[str, Any]) -> str:
-    """Options for a message, behind what they were given to."""
-    settings = ", ".join(f"{name}={shown(value)}" for name, value in options.items())
-    return f" with {settings}" if settings else ""

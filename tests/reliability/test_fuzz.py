@@ -16,7 +16,7 @@ from rich.console import Console
 
 import limelight
 from conftest import small_model
-from limelight import explaining
+from limelight import asked
 from limelight.errors import (
     EmptyTextError,
     InputError,
@@ -363,4 +363,4 @@ def test_the_seed_may_have_as_many_bits_as_numpy_recommends() -> None:
     )
     with pytest.raises(ParameterError, match="2\\*\\*128 - 1"):
         limelight.explain(small_model(), TEXT, "lime", seed=2**128)
-    assert explaining._SEED_BITS == 128
+    assert asked._SEED_BITS == 128

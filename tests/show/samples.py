@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from limelight.asked import _in_own_texts
 from limelight.document import Document
-from limelight.explaining import _in_own_texts
 from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
 from limelight.features import Parts, Wanted, features_of
 from limelight.outputs import Kind, probabilities
