@@ -240,7 +240,7 @@ def test_words_of_a_logistic_regression_get_their_coefficients(
     expected = [COEFFICIENTS.get(name, 0.0) for name in favour.features]
     assert sum(map(abs, expected)) == sum(map(abs, COEFFICIENTS.values()))
     np.testing.assert_allclose(favour.weights, expected, atol=tolerance)
-    np.testing.assert_array_equal(against.weights, -favour.weights)
+    np.testing.assert_allclose(against.weights, -favour.weights, rtol=0, atol=1e-12)
     np.testing.assert_allclose(against.weights, -np.array(expected), atol=tolerance)
 
 
@@ -285,7 +285,7 @@ def test_scikit_learn_pipelines_are_functions() -> None:
         expected = [coefficients[vocabulary[name]] if name in vocabulary else 0.0 for name in against.features]
         assert np.abs(expected).max() > 0.5
         np.testing.assert_allclose(against.weights, expected, atol=1e-9)
-        np.testing.assert_array_equal(favour.weights, -against.weights)
+        np.testing.assert_allclose(favour.weights, -against.weights, rtol=0, atol=1e-12)
     assert limelight.wrap(pipeline, labels=("p", "n")).labels == ("p", "n")
 
 

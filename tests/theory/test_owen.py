@@ -62,3 +62,11 @@ def test_the_values_of_a_group_add_up_to_its_own_among_groups() -> None:
     values, of_groups = owen(game, groups), shapley(quotient, 0)
     sums = np.array([values.values[group].sum() for group in groups])
     assert np.abs(sums - of_groups.values).max() <= 14 * values.error + of_groups.error
+
+
+def test_a_game_along_a_direction_is_the_sum_of_its_classes() -> None:
+    game = random_game(seed=4, d=5, heads=2, ratio=10.0)
+    kept = np.random.default_rng(0).random((20, 5)) < 0.5
+    for direction in ([0.0, 1.0, 0.0], [0.0, -2.0, 0.0], [1.0, -1.0, 0.5]):
+        along = game.along(np.array(direction)).evaluate(kept)[:, 0]
+        np.testing.assert_allclose(along, game.evaluate(kept) @ direction, rtol=0, atol=1e-12)

@@ -106,8 +106,9 @@ class LimeSamples:
             for i in range(y.shape[1]):
                 columns = LimeColumns.guessed(self._kept, y[1:, i])
                 if columns is not None:
+                    all_columns = np.concatenate([columns.of_document(), columns.of(self._kept)])
                     fits[i] = augmented_fit(
-                        columns.of(rows), y[:, i], weights, columns.weights(design), columns.n_free, fixed=1
+                        all_columns, y[:, i], weights, columns.weights(design), columns.n_free, fixed=1
                     )
                     values[:, i], stderr[:, i] = fits[i].values, fits[i].stderr
                     if groups is not None:
