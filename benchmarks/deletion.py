@@ -126,7 +126,9 @@ def main() -> None:
     parser.add_argument("--model", default=None, help="a checkpoint folder; the embedded model by default")
     parser.add_argument("--documents", type=int, default=100, help="compared with LIME; 0 leaves this out")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--efficiency", type=int, default=200, help="documents whose Shapley values are summed; 0: none")
+    parser.add_argument(
+        "--efficiency", type=int, default=200, help="documents whose Shapley values are summed; 0: none"
+    )
     parser.add_argument("--words", type=int, default=170, help="of a text whose seconds are measured")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)
