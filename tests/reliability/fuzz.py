@@ -41,6 +41,7 @@ if str(TESTS) not in sys.path:  # run as a script
     sys.path.insert(0, str(TESTS))
 
 import numpy as np  # noqa: E402
+import scipy.special  # noqa: E402, F401 - sets a filter of warnings when first imported, which is no call's doing
 import torch  # noqa: E402
 from rich.console import Console  # noqa: E402
 from threadpoolctl import ThreadpoolController  # noqa: E402
