@@ -128,6 +128,15 @@ class Clipping(Protocol):
         """The share of the coalitions answered so far whose logits were cut."""
 
 
+@runtime_checkable
+class Noisy(Protocol):
+    """A game of a function that may answer differently when it is asked the same again."""
+
+    @property
+    def noise(self) -> float:
+        """How far its logits of the whole text have moved from the prediction so far."""
+
+
 class Memo:
     """What a view has computed already: each thing once, also where several threads ask for it."""
 
@@ -140,6 +149,11 @@ class Memo:
             if key not in self._known:
                 self._known[key] = compute()
             return cast(T, self._known[key])
+
+    def known(self, key: Hashable) -> Any:
+        """What was computed already, or None."""
+        with self._lock:
+            return self._known.get(key)
 
 
 # ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -793,3 +793,21 @@ def test_each_word_of_a_sentence_is_masked_and_all_else_stays() -> None:
         '_ "_" _; so it goes, she said.',
         'A "dull" one; _ _ _, she said.',
     }
+
+
+def test_a_function_that_answers_differently_is_told_of() -> None:
+    """Nothing is drawn where all combinations are asked, and yet the weights are noise."""
+    rng = np.random.default_rng(0)
+
+    def noisy(texts: list[str]) -> np.ndarray:
+        p = 0.5 + 0.2 * (rng.random(len(texts)) - 0.5)
+        return np.stack([p, 1 - p], axis=1)
+
+    for method in ("lime", "shapley", "leave-one-out"):
+        for output in ("log-odds", "probability"):
+            e = limelight.explain(limelight.wrap(noisy, labels=("no", "yes")), "a good film", method, output=output)
+            assert any(
+                "another answer when it was asked about the same text" in said for said in e.diagnostics["warnings"]
+            )
+    steady = limelight.explain(limelight.wrap(logistic, labels=("negative", "positive")), REVIEW, "lime")
+    assert not any("another answer" in said for said in steady.diagnostics["warnings"])

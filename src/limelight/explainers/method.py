@@ -45,6 +45,7 @@ from limelight.view import (
     Differentiable,
     Game,
     Integrable,
+    Noisy,
     NotingGame,
     Perturbable,
     Removal,
@@ -148,6 +149,14 @@ class OutputGame:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What speaks against relying on the answers."""
+        return (*self._of_noise(), *self._of_clipping())
+
+    def _of_noise(self) -> tuple[str, ...]:
+        if not isinstance(self._game, Noisy) or self._game.noise <= _REPEATED:
+            return ()
+        return (_NOT_REPEATED.format(noise=self._game.noise),)
+
+    def _of_clipping(self) -> tuple[str, ...]:
         if not isinstance(self._game, Clipping) or self._quantities[0].output == "probability":
             return ()
         share = f"{self._game.clipped:.0%}".replace("%", " %")
@@ -170,6 +179,12 @@ class OutputGame:
         return 2.0 * self.rounding * np.where(self._high - self._low <= 2.0 * self.rounding, 1.0, left)
 
 
+_REPEATED = 1e-3
+"""Of a logit: batches of half precision round by as much."""
+_NOT_REPEATED = (
+    "the function gave another answer when it was asked about the same text again (logits moved by {noise:.2g}): its "
+    "noise is in no interval here, so make it deterministic, or average its answers"
+)
 _OFTEN_CLIPPED = 0.01
 """A share of answers that single texts, such as the one without words, do not reach."""
 _CLIPPED = (

@@ -73,7 +73,8 @@ class BlackBoxView:
                 f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
             )
         replacement = self._model.mask if removal == "mask" else ""
-        return TextGame(self._model, Variants(self.document, features, replacement), len(features), progress)
+        variants = Variants(self.document, features, replacement)
+        return TextGame(self._model, variants, len(features), progress, self._memo.known("logits"))
 
 
 class TextGame:
@@ -82,9 +83,19 @@ class TextGame:
     `asked` counts what the function was given: what a cache knew is not among it.
     """
 
-    def __init__(self, model: BlackBoxClassifier, variants: Variants, features: int, progress: Progress) -> None:
+    def __init__(
+        self,
+        model: BlackBoxClassifier,
+        variants: Variants,
+        features: int,
+        progress: Progress,
+        predicted: Floats | None = None,
+    ) -> None:
+        """`predicted`: the logits of the whole text where they are known, to see whether the function repeats them."""
         self._model, self._variants, self._features, self._progress = model, variants, features, progress
+        self._predicted = predicted
         self.asked = 0
+        self.noise = 0.0
         self._answers = self._clipped = 0
         self._clipped_labels = np.zeros(len(model.labels), dtype=bool)
 
@@ -124,6 +135,9 @@ class TextGame:
                 self._clipped += int(beyond.any(axis=1).sum())
                 self._clipped_labels |= beyond.any(axis=0)
                 answered.add(int(repetitions[rows].sum()))
+        whole = kept[first].all(axis=1)
+        if self._predicted is not None and whole.any():
+            self.noise = max(self.noise, float(np.abs(logits[whole] - self._predicted).max()))
         return logits[which]
 
     def _texts_at_once(self) -> int:
