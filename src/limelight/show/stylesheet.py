@@ -129,7 +129,7 @@ _RULES = """
 }
 """
 # Quiet letters, links and warnings keep a contrast of 4.5 on what they stand on.
-_EXTRAS = {
+EXTRAS = {
     LIGHT: {"line": (222, 222, 228), "accent": (47, 84, 200), "notice": (255, 243, 209), "edge": (217, 154, 0)},
     DARK: {"line": (60, 61, 72), "accent": (140, 168, 255), "notice": (62, 49, 16), "edge": (217, 154, 0)},
 }
@@ -181,7 +181,7 @@ def shade_class(shade: Shade) -> str:
 
 
 def _colours(theme: Theme) -> str:
-    names: dict[str, Rgb] = {"paper": theme.paper, "ink": theme.ink, "quiet": theme.quiet, **_EXTRAS[theme]}
+    names: dict[str, Rgb] = {"paper": theme.paper, "ink": theme.ink, "quiet": theme.quiet, **EXTRAS[theme]}
     for shade in (Shade(hue, level) for hue in HUES for level in range(1, LEVELS + 1)):
         names[shade_class(shade)] = theme.background(shade)
     scheme = "light" if theme is LIGHT else "dark"

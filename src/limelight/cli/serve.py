@@ -1,0 +1,141 @@
+"""`limelight serve`: the page, on this machine."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from limelight.cli.application import note
+from limelight.errors import InputError
+
+EXAMPLES = """[bold]Examples[/bold]
+
+[cyan]limelight serve[/cyan]   (then open http://localhost:8642)
+
+[cyan]limelight serve --model embedded --model models/minilm --truncate[/cyan]
+
+[cyan]LIMELIGHT_TOKEN=$(openssl rand -hex 24) limelight serve --host 0.0.0.0[/cyan]
+"""
+TOKEN = "LIMELIGHT_TOKEN"
+_SHORTEST_TOKEN = 16
+_MODEL, _NETWORK = "Model", "Network"
+
+
+def serve(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As in 'limelight explain', or 'embedded'; may be repeated. Default: embedded.",
+            show_default=False,
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="A folder that 'limelight corpus' wrote.", show_default=False)
+    ] = None,
+    evaluation: Annotated[
+        Path | None, typer.Option(help="A folder that 'limelight evaluate' wrote.", show_default=False)
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.", rich_help_panel=_NETWORK)] = 8642,
+    host: Annotated[
+        str,
+        typer.Option(
+            help=f"Where to listen. Beyond this machine a token is needed: {TOKEN}, or one is made.",
+            rich_help_panel=_NETWORK,
+        ),
+    ] = "127.0.0.1",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further name of this machine that browsers may use; may be repeated.",
+            show_default=False,
+            rich_help_panel=_NETWORK,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL),
+    ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"] | None,
+        typer.Option(
+            help="For Hugging Face models: the precision to compute in.", show_default=False, rich_help_panel=_MODEL
+        ),
+    ] = None,
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
+    ] = False,
+    window: Annotated[
+        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
+    ] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="The Hugging Face models read pairs of texts.", rich_help_panel=_MODEL)
+    ] = False,
+) -> None:
+    """Open a page that shows, as one types, why a model decides as it does. It stays on this machine."""
+    _check_installed()
+    from limelight.web.security import Door, is_loopback
+    from limelight.web.serving import bound, run, served_models
+    from limelight.web.site import Site
+
+    token = None if is_loopback(host) else _token()
+    listener = bound(host, port)
+    try:
+        loading: dict[str, Any] = {
+            "device": device,
+            "dtype": dtype,
+            "truncate": truncate or None,
+            "window": window or None,
+            "pairs": pairs or None,
+        }
+        given = {option: value for option, value in loading.items() if value is not None}
+        folders = _folders(corpus, evaluation)
+        site = Site(served_models(model or [], given), **folders)
+        door = Door(host, token, frozenset(own.lower() for own in name or []))
+        typer.echo(_address(host, listener.getsockname()[1], token))
+        note("press Ctrl-C to stop" if token is None else "who has this address can ask; press Ctrl-C to stop")
+        run(site, door, listener)
+    finally:
+        listener.close()
+
+
+def _check_installed() -> None:
+    try:
+        for package in ("fastapi", "uvicorn"):
+            importlib.import_module(package)
+    except ImportError as error:
+        raise InputError(
+            f"limelight serve needs {error.name}, which is not installed: pip install 'limelight[web]'"
+        ) from error
+
+
+def _folders(corpus: Path | None, evaluation: Path | None) -> dict[str, Any]:
+    """What was computed before, read before anything is served."""
+    folders: dict[str, Any] = {}
+    if corpus is not None:
+        from limelight.web.corpora import ServedCorpus
+
+        folders["corpus"] = ServedCorpus.read(corpus)
+    if evaluation is not None:
+        from limelight.web.evaluations import evaluation_view
+
+        folders["evaluation"] = evaluation_view(evaluation)
+    return folders
+
+
+def _token() -> str:
+    """What those must show who ask from other machines: from the environment, where no list of processes has it."""
+    given = os.environ.get(TOKEN, "")
+    if given and (len(given) < _SHORTEST_TOKEN or not given.isascii() or not given.isprintable() or " " in given):
+        raise InputError(f"{TOKEN} must be at least {_SHORTEST_TOKEN} letters and digits: got {len(given)} characters")
+    return given or secrets.token_urlsafe(32)
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    name = f"[{host}]" if ":" in host else "localhost" if host == "127.0.0.1" else host
+    return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")

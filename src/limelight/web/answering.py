@@ -1,0 +1,118 @@
+"""Predict, explain and remove: the work of jobs, from a request to what is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight.asked import predict
+from limelight.errors import CapabilityError, Interrupted, LimelightError, ParameterError, shown
+from limelight.explanation import Comparison, Explanation, Prediction
+from limelight.outputs import probabilities
+from limelight.progress import SILENT
+from limelight.show.visible import visible
+from limelight.view import Perturbable
+from limelight.web.asking import (
+    ExplainRequest,
+    Plan,
+    RemoveRequest,
+    TextRequest,
+    looked_at,
+    output_of,
+    planned,
+    text_of,
+)
+from limelight.web.drawing import drawn_prediction, drawn_row, drawn_text
+from limelight.web.jobs import Job, JobProgress
+from limelight.web.recipes import recipe
+from limelight.web.settling import settling
+from limelight.web.site import Site
+
+
+def predicted(request: TextRequest, site: Site) -> dict[str, Any]:
+    """What the model says of a text."""
+    served = site.model(request.model)
+    return drawn_prediction(predict(site.view(served, text_of(request, site))))
+
+
+def explained(request: ExplainRequest, site: Site, job: Job) -> dict[str, Any]:
+    """All methods at once: the object that `limelight explain --format json` prints, and how to draw it."""
+    plan = planned(request, site)
+    explanations = []
+    for i, method in enumerate(plan.methods):
+        explanations += plan.asked(i, JobProgress(job)).explanations(plan.view, [method])
+    comparison = Comparison(tuple(explanations))
+    return {
+        "comparison": comparison.to_dict(),
+        "prediction": drawn_prediction(comparison.prediction),
+        "text": drawn_text(plan.view, plan.features),
+        "rows": [drawn_row(explanation) for explanation in explanations],
+        "recipe": recipe(plan),
+    }
+
+
+def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
+    """The same as events: what is asked, then each row as it comes, sampled ones again and again as they settle.
+
+    A method that cannot be asked says so in its own row, and the others go on.
+    """
+    plan = planned(request, site)
+    job.tell(
+        "begun",
+        {
+            "job": job.id,
+            "methods": [{"id": method.id, "label": method.label} for method in plan.methods],
+            "prediction": drawn_prediction(predict(plan.view)),
+            "text": drawn_text(plan.view, plan.features),
+            "recipe": recipe(plan),
+        },
+    )
+    # What is quick is there at once: nobody waits for samples to see a gradient.
+    for i in sorted(range(len(plan.methods)), key=lambda i: plan.ways[i].sampled):
+        try:
+            for explanation, last in settling(plan, i, JobProgress(job, {"row": i})):
+                job.tell("row", _row(i, explanation, last))
+        except Interrupted as cut:
+            job.tell_last("row", _row(i, cut.explanation, True))
+            raise
+        except LimelightError as error:
+            job.tell("failed", {"row": i, "message": visible(str(error))})
+    job.tell("done", {})
+
+
+def _row(i: int, explanation: Explanation, last: bool) -> dict[str, Any]:
+    return {"row": i, "last": last, "explanation": explanation.to_dict(), "drawn": drawn_row(explanation)}
+
+
+def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:
+    """What the model says without some features, beside what it says of the whole text."""
+    plan = looked_at(request, site)
+    kept = np.ones((2, len(plan.features)), dtype=bool)
+    for j in request.removed:
+        if not 0 <= j < len(plan.features):
+            raise ParameterError(f"removed must be numbers from 0 to {len(plan.features) - 1}: got {shown(j)}")
+        kept[1, j] = False
+    logits = checked_removal(plan).game(plan.features, request.removal, SILENT)(kept)
+    outputs = plan.quantity.of(logits)
+    return {
+        "before": drawn_prediction(_prediction_of(plan, logits[0])),
+        "after": drawn_prediction(_prediction_of(plan, logits[1])),
+        "output": output_of(plan),
+        "outputs": outputs.tolist(),
+    }
+
+
+def checked_removal(plan: Plan) -> Perturbable:
+    """The view, if it takes words out as was asked."""
+    view, removal = plan.view, plan.request.removal
+    if not isinstance(view, Perturbable) or removal not in view.removals:
+        offered = " or ".join(map(repr, view.removals)) if isinstance(view, Perturbable) else "no removal"
+        raise CapabilityError(f"this model does not take words out by {removal!r}: use {offered}")
+    return view
+
+
+def _prediction_of(plan: Plan, logits: Any) -> Prediction:
+    view = plan.view
+    chances = None if view.kind == "regression" else probabilities(logits, view.kind)
+    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, chances, view.kind)

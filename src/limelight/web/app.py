@@ -1,0 +1,122 @@
+"""The application: the routes of `/api/v1`, the files of the page, and how faults are told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from limelight.errors import LimelightError
+from limelight.web import refusals
+from limelight.web.files import page_files
+from limelight.web.jobs import Jobs
+from limelight.web.refusals import Refusal
+from limelight.web.responses import json_response
+from limelight.web.routes import add_routes
+from limelight.web.security import Application, Door, Guard
+from limelight.web.site import Site
+
+_SAID = {"extra_forbidden": "is not a field of this request", "missing": "is missing"}
+_ERRORS_SHOWN = 3
+
+
+def create_app(site: Site, door: Door | None = None) -> Application:
+    """The whole server, behind its door. `app.state` of the FastAPI application inside holds the jobs."""
+    return Guard(create_interface(site), door or Door(), site.limits.body)
+
+
+def create_interface(site: Site) -> FastAPI:
+    """The application without its door."""
+    from limelight import __version__
+
+    jobs = Jobs(site.limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        jobs.close()
+
+    app = FastAPI(
+        title="limelight",
+        description="Why a text classifier decided as it did, word by word, and how far each can be trusted",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # they would be fetched from another site
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.jobs = jobs
+    add_routes(app, site, jobs)
+    for path, (content, media) in page_files().items():
+        app.add_route(path, _file(content, media), methods=["GET", "HEAD"], include_in_schema=False)
+    for kind, handler in _HANDLERS:
+        app.add_exception_handler(kind, handler)
+    return app
+
+
+def _file(content: bytes, media: str) -> Callable[[Request], Response]:
+    def answer(_: Request) -> Response:
+        return Response(content, media_type=None, headers={"content-type": media})
+
+    return answer
+
+
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _told(refusal: Refusal) -> Response:
+    return json_response(refusal.body(), refusal.status, refusal.headers)
+
+
+def _of_refusal(_: Request, error: Exception) -> Response:
+    return _told(error if isinstance(error, Refusal) else refusals.of_fault())
+
+
+def _of_limelight(_: Request, error: Exception) -> Response:
+    return _told(refusals.of_error(error) if isinstance(error, LimelightError) else refusals.of_fault())
+
+
+def _of_http(_: Request, error: Exception) -> Response:
+    """What the framework says of paths, methods and bodies."""
+    if isinstance(error.__cause__, Refusal):
+        return _told(error.__cause__)
+    status = getattr(error, "status_code", 500)
+    if status == 404:
+        return _told(refusals.unknown_thing("address"))
+    if status == 405:
+        return _told(Refusal(405, "this address is asked in another way: see /api/v1/openapi.json"))
+    return _told(Refusal(status, "the request cannot be read: send JSON in UTF-8"))
+
+
+def _of_validation(_: Request, error: Exception) -> Response:
+    """Which fields are wrong, and how."""
+    found: list[Any] = list(error.errors()) if isinstance(error, RequestValidationError) else []
+    said = [f"{_place(one['loc'])} {_SAID.get(one['type'], one['msg'][:1].lower() + one['msg'][1:])}" for one in found]
+    more = f" (and {len(said) - _ERRORS_SHOWN} more)" if len(said) > _ERRORS_SHOWN else ""
+    sentence = "; ".join(said[:_ERRORS_SHOWN]) + more
+    return _told(Refusal(422, f"{sentence}: see /api/v1/openapi.json for what each field takes"))
+
+
+def _place(place: tuple[Any, ...]) -> str:
+    """A field by its name; what stands deeper in it by its type alone."""
+    inner = [part for part in place if part != "body"]
+    return repr(str(inner[0])[:40]) if inner and isinstance(inner[0], str) else "the request"
+
+
+def _of_fault(_: Request, error: Exception) -> Response:
+    return _told(refusals.of_fault())
+
+
+_HANDLERS: list[tuple[Any, Any]] = [
+    (Refusal, _of_refusal),
+    (LimelightError, _of_limelight),
+    (HTTPException, _of_http),
+    (RequestValidationError, _of_validation),
+    (Exception, _of_fault),
+]

@@ -1,0 +1,115 @@
+"""The corpus view: texts with filters, words with intervals, and one text with all that methods said of it.
+
+What a request names is a row of the corpus that the server was started with, never a file.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limelight.corpus import Corpus
+from limelight.corpus import open as open_corpus
+from limelight.errors import InputError, shown
+from limelight.explanation import Comparison
+from limelight.show.visible import visible
+
+
+class TextsRequest(BaseModel):
+    """A page of the table of texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    wrong: bool | None = None
+    label: str | None = None
+    truth: str | None = None
+    disagreement: float | None = Field(None, description="the least that two methods disagree by, from 0 to 1")
+    contains: str | None = Field(None, description="a word that has a weight in the text")
+    order: Literal["row", "disagreement", "confidence"] = "row"
+    offset: int = Field(0, ge=0)
+    limit: int = Field(50, ge=1, le=200)
+
+
+class WordsRequest(BaseModel):
+    """A page of the table of words."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    method: str | None = None
+    target: str | None = None
+    against: str | None = None
+    order: Literal["effect", "for", "against", "absolute", "signs", "texts", "word"] = "effect"
+    contains: str | None = None
+    all_words: bool = False
+    offset: int = Field(0, ge=0)
+    limit: int = Field(50, ge=1, le=200)
+
+
+class RowRequest(BaseModel):
+    """One text of the corpus."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    row: int
+
+
+class ServedCorpus:
+    """A corpus that is open; what its tables need is computed once, by the first who asks."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus, self._lock = corpus, threading.Lock()
+
+    @classmethod
+    def read(cls, folder: Path) -> ServedCorpus:
+        return cls(open_corpus(folder))
+
+    def described(self) -> dict[str, Any]:
+        """What it is of, and what can be asked of it."""
+        corpus = self._corpus
+        with self._lock:
+            questions = [own._asdict() for own in corpus.summary.questions]
+        return {
+            "documents": corpus.n_documents,
+            "complete": corpus.is_complete,
+            "methods": list(corpus.methods),
+            "labels": [{"name": label, "shown": visible(label)} for label in corpus.labels],
+            "questions": questions,
+            "keeps_texts": corpus.layout.keep_text,
+        }
+
+    def texts(self, request: TextsRequest) -> dict[str, Any]:
+        with self._lock:
+            table = self._corpus.texts(**request.model_dump()).to_dict()
+        lines = [{name: _visible(value) for name, value in line.items()} for line in table["lines"]]
+        return {**table, "lines": lines}
+
+    def words(self, request: WordsRequest) -> dict[str, Any]:
+        with self._lock:
+            table = self._corpus.words(**request.model_dump()).to_dict()
+        lines = [{**line, "shown": visible(line["word"])} for line in table["lines"]]
+        return {**table, "lines": lines}
+
+    def text(self, request: RowRequest) -> dict[str, Any]:
+        """One text; the comparison is None where nothing could be explained."""
+        from limelight.corpus.texts import documents_at
+
+        with self._lock:
+            found = documents_at(self._corpus, [request.row]).get(request.row)
+        if found is None:
+            raise InputError(f"the corpus has no row {shown(request.row)}: choose one from its table")
+        first = found.explanations[0] if found.explanations else None
+        return {
+            "id": visible(found.id),
+            "truth": found.truth,
+            "text": None if first is None else first.text if isinstance(first.text, str) else list(first.text),
+            "kept": self._corpus.layout.keep_text,
+            "comparison": None if first is None else Comparison(found.explanations).to_dict(),
+            "errors": {method: visible(error) for method, error in found.errors.items()},
+        }
+
+
+def _visible(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value

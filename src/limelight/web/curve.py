@@ -1,0 +1,119 @@
+"""The removal curve of one text: what the model says while words are taken out, in each method's order.
+
+Beside the methods stand chance, the mean over all orders, and the best that any set of so many words could do. Where
+the model is a ratio game both are free of sampling, and the best is certified: a bound says what no set goes below.
+Elsewhere chance is the mean of random orders, with its standard error, and the best is the lowest that was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.errors import ParameterError
+from limelight.evidence import INTERVAL
+from limelight.stored import numbers_written
+from limelight.theory.ratio_game import RatioGame
+from limelight.view import RatioView
+from limelight.web.answering import checked_removal
+from limelight.web.asking import CurveRequest, Plan, looked_at
+from limelight.web.jobs import Job, JobProgress
+from limelight.web.site import Site
+
+_SIZES = 24
+"""Numbers of removed words at which a curve of a long text is computed."""
+_ORDERS = 24
+"""Random orders where chance is sampled."""
+_MOST_ORDERS = 20
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """At each size: the mean over all sets of this size with half of its 95 % interval, the lowest output that was
+    found, and the bound below which none is, NaN where nothing is proven."""
+
+    chance: Floats
+    half_width: Floats
+    lowest: Floats
+    bound: Floats
+    is_exact: bool
+
+
+def curves(request: CurveRequest, site: Site, job: Job) -> dict[str, Any]:
+    """All orders of a request, and the envelope around them."""
+    plan = looked_at(request, site)
+    orders = _checked(request, len(plan.features))
+    sizes, progress = _sizes(len(plan.features)), JobProgress(job)
+    kept = {name: _sets(order, sizes) for name, order in orders.items()}
+    game = _game_along(plan)
+    drawn = [] if game is not None else _random_orders(request.seed, len(plan.features), sizes)
+    rows = [*kept.values(), *drawn]
+    progress.begin("removing words", sum(map(len, rows)))
+    view = checked_removal(plan)
+    outputs = plan.quantity.of(view.game(plan.features, request.removal, progress)(np.concatenate(rows)))
+    tables = outputs.reshape(len(rows), len(sizes))
+    around = _exact(game, sizes) if game is not None else _sampled(tables, len(kept))
+    return {
+        "sizes": sizes.tolist(),
+        "features": len(plan.features),
+        "orders": {name: numbers_written(own) for name, own in zip(kept, tables, strict=False)},
+        "chance": numbers_written(around.chance),
+        "half_width": numbers_written(around.half_width),
+        "lowest": numbers_written(around.lowest),
+        "bound": numbers_written(around.bound),
+        "exact": around.is_exact,
+        "area": {name: float(np.mean(own[0] - own[1:])) for name, own in zip(kept, tables, strict=False)},
+    }
+
+
+def _checked(request: CurveRequest, features: int) -> dict[str, Integers]:
+    if not 0 < len(request.orders) <= _MOST_ORDERS:
+        raise ParameterError(f"orders must hold 1 to {_MOST_ORDERS} orders: got {len(request.orders)}")
+    for name, order in request.orders.items():
+        if sorted(order) != list(range(features)):
+            raise ParameterError(f"the order {name!r} must name each of the {features} features once, from 0")
+    return {name: np.array(order, dtype=np.int64) for name, order in request.orders.items()}
+
+
+def _sizes(features: int) -> Integers:
+    """From nothing to everything: all sizes of a short text, and more of the first ones of a long one."""
+    if features <= _SIZES:
+        return np.arange(features + 1)
+    spread = features * (np.arange(_SIZES + 1) / _SIZES) ** 1.7
+    return np.unique(np.round(spread).astype(np.int64))
+
+
+def _sets(order: Integers, sizes: Integers) -> Coalitions:
+    """What is kept when the first so many of an order are gone."""
+    place = np.argsort(order)
+    kept: Coalitions = place[None, :] >= sizes[:, None]
+    return kept
+
+
+def _random_orders(seed: int, features: int, sizes: Integers) -> list[Coalitions]:
+    generator = np.random.default_rng([seed, features])
+    return [_sets(generator.permutation(features), sizes) for _ in range(_ORDERS)]
+
+
+def _game_along(plan: Plan) -> RatioGame | None:
+    """The game of the explained quantity, where it is a ratio game: masking, and an output linear in the logits."""
+    quantity, view = plan.quantity, plan.view
+    if not isinstance(view, RatioView) or plan.request.removal != "mask" or not quantity.is_linear:
+        return None
+    return view.ratio_game(plan.features).along(quantity.direction_at(view.logits[None])[0])
+
+
+def _exact(game: RatioGame, sizes: Integers) -> Envelope:
+    from limelight.theory.subsets import best_removals, size_means
+
+    best = best_removals(game, 0, sizes)
+    return Envelope(size_means(game, 0)[sizes], np.zeros(len(sizes)), best.lowest, best.lowest_bound, True)
+
+
+def _sampled(tables: Floats, named: int) -> Envelope:
+    random = tables[named:]
+    half = INTERVAL * random.std(axis=0, ddof=1) / np.sqrt(len(random))
+    return Envelope(random.mean(axis=0), half, tables.min(axis=0), np.full(tables.shape[1], np.nan), False)

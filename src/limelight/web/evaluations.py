@@ -1,0 +1,59 @@
+"""The evaluation view: the verdict of an evaluation's folder, its tables and its curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from limelight.evaluation.curves import curves_of
+from limelight.evaluation.folder import read_evaluation
+from limelight.evaluation.result import Evaluation
+from limelight.evaluation.tables import all_tables
+from limelight.show.visible import visible
+from limelight.stored import numbers_written
+
+_MEASURES = {
+    "comprehensiveness": "What the output loses as words are taken out",
+    "sufficiency": "What the output loses as words are kept alone",
+}
+
+
+def evaluation_view(folder: Path) -> dict[str, Any]:
+    """All that is shown of it: computed once, when the server starts."""
+    return described(read_evaluation(folder))
+
+
+def described(evaluation: Evaluation) -> dict[str, Any]:
+    """Sentences, tables of cells, and curves with their bands."""
+    removal = evaluation.summary.removal
+    return {
+        "texts": len(evaluation),
+        "verdict": [visible(sentence) for sentence in evaluation.verdict],
+        "tables": [
+            {
+                "title": visible(table.title),
+                "note": visible(table.note),
+                "heads": [visible(head) for head in table.heads],
+                "rows": [[visible(cell) for cell in row] for row in table.rows],
+            }
+            for table in all_tables(evaluation)
+        ],
+        "curves": [
+            {
+                "title": f"{title}, {removal}",
+                "curves": [
+                    {
+                        "name": visible(curve.name),
+                        "kind": curve.kind,
+                        "parts": numbers_written(curve.parts),
+                        "mean": numbers_written(curve.mean),
+                        "low": numbers_written(curve.low),
+                        "high": numbers_written(curve.high),
+                    }
+                    for curve in found
+                ],
+            }
+            for measure, title in _MEASURES.items()
+            if (found := curves_of(evaluation, measure, removal))
+        ],
+    }

@@ -1,0 +1,172 @@
+"""Work that requests wait for: computed in threads, so many at once, with progress, and stopped where nobody waits.
+
+A job is stopped through its `Progress`, which raises inside the work: at the next step that the work tells of. What
+only waits for a thread is dropped at once. Every method of `Jobs` is called in the event loop's own thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Literal
+
+from limelight.web import refusals
+from limelight.web.limits import Limits
+
+Lane = Literal["quick", "long"]
+"""Answers that a typing hand waits for have threads of their own: no sampling run stands in their way."""
+_TOLD_EVERY = 0.1
+"""Seconds between two events that tell of progress."""
+
+
+class Stopped(Exception):
+    """How a job ends that was stopped."""
+
+
+class _Stop(KeyboardInterrupt):
+    """Raised inside the work: samplers hand over what they have, as they do on Ctrl-C. It never leaves the thread."""
+
+
+class Job:
+    """One piece of work. The thread that does it tells its events; the event loop reads them in their order."""
+
+    def __init__(self, client: str, seconds: float) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.client = client
+        self.events: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._seconds, self._ends = seconds, float("inf")
+        self.future: Future[Any] | None = None
+
+    def begin(self) -> None:
+        """The work has a thread from now on: its time runs."""
+        self._ends = time.monotonic() + self._seconds
+
+    def stop(self) -> None:
+        """What waits is dropped; what runs ends at its next step."""
+        self._stop.set()
+        if self.future is not None:
+            self.future.cancel()
+
+    def check(self) -> None:
+        """Raise where the work is not wanted any more, or takes too long."""
+        if self._stop.is_set():
+            raise _Stop
+        if time.monotonic() > self._ends:
+            raise refusals.too_slow(self._seconds)
+
+    def tell(self, event: str, data: Any) -> None:
+        """An event for those who wait; from the thread of the work."""
+        self.check()
+        self._put((event, data))
+
+    def tell_last(self, event: str, data: Any) -> None:
+        """The same for what was reached before it was stopped."""
+        self._put((event, data))
+
+    def _put(self, event: tuple[str, Any] | None) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.events.put_nowait, event)
+
+
+class JobProgress:
+    """A `limelight.Progress` that tells a job's events, a few a second, and ends work that is not wanted any more."""
+
+    def __init__(self, job: Job, about: dict[str, Any] | None = None) -> None:
+        self._job, self._about = job, about or {}
+        self._task, self._steps, self._done, self._told = "", 0, 0, 0.0
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        self._job.check()
+        self._task, self._steps, self._done = task, steps, done
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self._job.check()
+        self._done += steps
+        if time.monotonic() - self._told >= _TOLD_EVERY:
+            self._told = time.monotonic()
+            done = {"task": self._task, "steps": self._steps, "done": self._done}
+            self._job.tell("progress", {**self._about, **done})
+
+    def end(self) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        pass
+
+
+class Jobs:
+    """The queue: so many jobs at once in each lane, so many that wait, so many of one client."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._pools = {lane: ThreadPoolExecutor(limits.parallel, f"limelight-{lane}") for lane in ("quick", "long")}
+        self._waiting: Counter[str] = Counter()
+        self._of_client: Counter[str] = Counter()
+        self._jobs: dict[str, Job] = {}
+
+    @property
+    def running(self) -> int:
+        """Jobs that run or wait."""
+        return len(self._jobs)
+
+    def start(self, client: str, lane: Lane, work: Callable[[Job], Any]) -> Job:
+        """Begin some work, or refuse it: what is refused was never begun."""
+        if self._waiting[lane] >= self._limits.queue:
+            raise refusals.queue_full(self._waiting[lane])
+        if self._of_client[client] >= self._limits.per_client:
+            raise refusals.too_many(self._of_client[client])
+        job = Job(client, self._limits.seconds)
+        loop = asyncio.get_running_loop()
+        self._waiting[lane] += 1
+        self._of_client[client] += 1
+        self._jobs[job.id] = job
+        begun = False
+
+        def has_begun() -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                self._waiting[lane] -= 1
+
+        def run() -> Any:
+            loop.call_soon_threadsafe(has_begun)
+            job.begin()
+            try:
+                job.check()
+                return work(job)
+            except KeyboardInterrupt:  # it must not reach the event loop, which would end
+                raise Stopped from None
+
+        def over(_: object) -> None:
+            has_begun()
+            self._of_client[client] -= 1
+            if not self._of_client[client]:
+                del self._of_client[client]
+            self._jobs.pop(job.id, None)
+            job.events.put_nowait(None)
+
+        job.future = self._pools[lane].submit(run)
+        job.future.add_done_callback(lambda done: None if loop.is_closed() else loop.call_soon_threadsafe(over, done))
+        return job
+
+    def stop(self, id: str) -> bool:
+        """Stop a job by its id, which only those know who began it; False where there is none."""
+        job = self._jobs.get(id)
+        if job is None:
+            return False
+        job.stop()
+        return True
+
+    def close(self) -> None:
+        """Stop all of them; the threads end by themselves."""
+        for job in list(self._jobs.values()):
+            job.stop()
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)

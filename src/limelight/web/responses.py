@@ -1,0 +1,124 @@
+"""How answers travel: JSON in one piece, or server-sent events; who goes away stops the work that was for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from limelight.errors import LimelightError
+from limelight.web import refusals
+from limelight.web.jobs import Job, Jobs, Lane, Stopped
+from limelight.web.refusals import Refusal
+from limelight.web.security import Message, Receive, Send, report
+
+_CLIENT = "limelight-client"
+_LONGEST_CLIENT = 64
+
+
+def written(content: Any) -> bytes:
+    """JSON that is ASCII whatever it holds: half of a surrogate pair has no UTF-8."""
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(written(content), status, headers, "application/json")
+
+
+def client_of(request: Request) -> str:
+    """Who asks: an address, and the page's own name for itself; pages of one machine count apart."""
+    address = request.client.host if request.client is not None else ""
+    return f"{address} {request.headers.get(_CLIENT, '')[:_LONGEST_CLIENT]}"
+
+
+async def answered(request: Request, jobs: Jobs, lane: Lane, work: Callable[[Job], Any]) -> Any:
+    """What a job gives; it is stopped where the client goes away."""
+    job = jobs.start(client_of(request), lane, work)
+    assert job.future is not None
+    result = asyncio.wrap_future(job.future)
+    gone = asyncio.create_task(_gone(request.receive))
+    try:
+        await asyncio.wait([result, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not result.done():
+            raise refusals.stopped()
+        return result.result()
+    except (Stopped, asyncio.CancelledError) as error:
+        raise refusals.stopped() from error
+    except LimelightError as error:
+        raise refusals.of_error(error) from error
+    finally:
+        job.stop()
+        gone.cancel()
+        result.cancel()
+        result.add_done_callback(_quietly)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _quietly(done: asyncio.Future[Any]) -> None:
+    """Nobody waits for what it raised."""
+    if not done.cancelled():
+        done.exception()
+
+
+class Events(Response):
+    """The events of a job as they come; the last one is `done`, `stopped` or `error`."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, jobs: Jobs, client: str, work: Callable[[Job], Any]) -> None:
+        super().__init__(media_type=self.media_type)
+        self._job = jobs.start(client, "long", work)
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        gone = asyncio.create_task(_gone(receive))
+        told = asyncio.create_task(self._tell(send))
+        try:
+            await asyncio.wait([gone, told], return_when=asyncio.FIRST_COMPLETED)
+            if told.done() and not told.cancelled() and told.exception() is not None:
+                raise told.exception() or AssertionError
+        finally:
+            self._job.stop()
+            for task in (gone, told):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, OSError):
+                    await task
+
+    async def _tell(self, send: Send) -> None:
+        assert self._job.future is not None
+        await send(_event("job", {"job": self._job.id}))
+        while (event := await self._job.events.get()) is not None:
+            await send(_event(*event))
+        await send(_last(self._job))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _last(job: Job) -> Message:
+    """How a job ended, if not by its own `done`."""
+    assert job.future is not None
+    error = None if job.future.cancelled() else job.future.exception()
+    if job.future.cancelled() or isinstance(error, Stopped):
+        return _event("stopped", {})
+    if error is None:
+        return _event("end", {})
+    if isinstance(error, LimelightError):
+        error = refusals.of_error(error)
+    if not isinstance(error, Refusal):
+        report(error)
+        error = refusals.of_fault()
+    return _event("error", error.body()["error"])
+
+
+def _event(name: str, data: Any) -> Message:
+    body = b"event: " + name.encode() + b"\ndata: " + written(data) + b"\n\n"
+    return {"type": "http.response.body", "body": body, "more_body": True}

@@ -1,0 +1,140 @@
+"""What a server serves: models by name, a corpus and an evaluation where it was given them, and its limits."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from limelight.document import Text
+from limelight.errors import known_name
+from limelight.explainers.method import methods
+from limelight.explaining import applicable, reads_pairs, view_of
+from limelight.outputs import Kind
+from limelight.show.visible import visible
+from limelight.view import Classifier, Perturbable, RatioView, Removal, View
+from limelight.web.limits import Limits
+
+if TYPE_CHECKING:
+    from limelight.web.corpora import ServedCorpus
+
+_PROBE = "a b"
+"""A text that every model reads: what can be asked of its view can be asked of all."""
+_LIVE = "shapley"
+"""What colours follow a typing hand by, where it is free of sampling and quick."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """One model. `source` is what `limelight.load` was given, None for the embedded one; `loading` its options."""
+
+    name: str
+    model: Classifier
+    source: str | None = None
+    loading: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> bool:
+        return reads_pairs(self.model)
+
+    def described(self) -> dict[str, Any]:
+        """What a page needs to know before it asks."""
+        view = view_of(self.model, (_PROBE, _PROBE) if self.pairs else _PROBE)
+        removals: Sequence[Removal] = view.removals if isinstance(view, Perturbable) else ()
+        kind: Kind = view.kind
+        return {
+            "name": self.name,
+            "shown": visible(self.name),
+            "labels": [{"name": label, "shown": visible(label)} for label in view.labels],
+            "kind": kind,
+            "outputs": list(view.outputs),
+            "removals": list(removals),
+            "pairs": self.pairs,
+            "methods": [method.id for method in applicable(view)],
+            "live": _LIVE if isinstance(view, RatioView) else None,
+        }
+
+
+class Views:
+    """The texts that were looked at last: their views, so that a second question does not read them again."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._views: OrderedDict[tuple[str, Text], View] = OrderedDict()
+
+    def of(self, served: Served, text: Text) -> View:
+        key = (served.name, text)
+        with self._lock:
+            if key in self._views:
+                self._views.move_to_end(key)
+                return self._views[key]
+        view = view_of(served.model, text)
+        with self._lock:
+            self._views[key] = view
+            while len(self._views) > self._most:
+                self._views.popitem(last=False)
+        return view
+
+
+class Site:
+    """All that one server serves. What requests name is looked up here; none of it is a path."""
+
+    def __init__(
+        self,
+        models: Sequence[Served],
+        limits: Limits | None = None,
+        corpus: ServedCorpus | None = None,
+        evaluation: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self._models = {served.name: served for served in models}
+        self._views = Views(self.limits.views)
+        self.corpus, self.evaluation = corpus, evaluation
+        self._described = [served.described() for served in models]
+
+    def model(self, name: str | None) -> Served:
+        """By its name; the first where none is named."""
+        return self._models[known_name("model", name, self._models) if name is not None else next(iter(self._models))]
+
+    def view(self, served: Served, text: Text) -> View:
+        return self._views.of(served, text)
+
+    def described(self) -> dict[str, Any]:
+        """What there is to ask."""
+        from limelight import __version__
+
+        limits = self.limits
+        return {
+            "version": __version__,
+            "models": self._described,
+            "corpus": self.corpus is not None,
+            "evaluation": self.evaluation is not None,
+            "limits": {name: getattr(limits, name) for name in ("text", "samples", "methods", "parallel", "queue")},
+        }
+
+
+def described_methods() -> list[dict[str, Any]]:
+    """Every method with its ways and options, as `limelight methods` lists them."""
+    from limelight.stored import written_as_json
+
+    return [
+        {
+            "id": method.id,
+            "label": method.label,
+            "summary": method.summary,
+            "signed": method.signed,
+            "ways": [
+                {
+                    "name": way.name,
+                    "needs": way.need,
+                    "sampled": way.sampled,
+                    "only": dict(way.only),
+                    "options": written_as_json(dict(way.parameters)),
+                }
+                for way in method.ways
+            ],
+        }
+        for method in methods()
+    ]
