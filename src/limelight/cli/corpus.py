@@ -1,0 +1,241 @@
+"""`limelight corpus`: the explanations of many texts, in a folder that goes on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from limelight.cli import corpus_report
+from limelight.cli.application import note, stopped
+from limelight.cli.settings import joined, read_settings
+from limelight.errors import ParameterError
+
+EXAMPLES = """[bold]Examples[/bold]
+
+[cyan]limelight corpus run reviews.csv --method lime-limit,shapley --out explained[/cyan]
+
+[cyan]limelight corpus run 'data/*.jsonl' --model my-model --label-column label --workers 4 --out explained[/cyan]
+
+[cyan]limelight corpus run reviews.parquet --model bert --truncate --method lime --samples 1000 --out explained[/cyan]
+
+[cyan]limelight corpus run reviews.parquet --ray auto --workers 8 --gpus-per-worker 1 --out explained[/cyan]
+
+[cyan]limelight corpus status explained[/cyan]
+
+An interrupted run goes on when the same command is given again.
+"""
+_DATA, _MODEL, _QUESTION, _METHODS, _WORK = "Data", "Model", "Question", "Methods", "Work"
+
+app = typer.Typer(
+    name="corpus",
+    help="Explain many texts, durably, and see what a model does with all of them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command(epilog=EXAMPLES)
+def run(
+    data: Annotated[
+        list[str], typer.Argument(help="Tables of texts: CSV, TSV, JSONL, Parquet; files, folders or patterns.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run; an unfinished one goes on.")],
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="Ids from 'limelight methods', with commas.", rich_help_panel=_METHODS),
+    ] = "lime",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    text_column: Annotated[str, typer.Option(help="The column with the texts.", rich_help_panel=_DATA)] = "text",
+    second_column: Annotated[
+        str | None, typer.Option(help="Of pairs: the column with the second texts.", rich_help_panel=_DATA)
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="What names the texts. Default: row and content.", rich_help_panel=_DATA)
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="The true labels, to see where the model is wrong.", rich_help_panel=_DATA)
+    ] = None,
+    label_names: Annotated[
+        str | None,
+        typer.Option(help="Names for the labels of the data, such as 0=negative,1=positive.", rich_help_panel=_DATA),
+    ] = None,
+    carry: Annotated[
+        str | None, typer.Option(help="Columns that stand in the result too, with commas.", rich_help_panel=_DATA)
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.", rich_help_panel=_DATA)] = None,
+    keep_text: Annotated[
+        bool, typer.Option("--keep-text", help="Store the texts beside their explanations.", rich_help_panel=_DATA)
+    ] = False,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, or auto.", rich_help_panel=_MODEL)] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"] | None,
+        typer.Option(help="For Hugging Face models: the precision to compute in.", rich_help_panel=_MODEL),
+    ] = None,
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
+    ] = False,
+    window: Annotated[
+        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
+    ] = False,
+    kind: Annotated[
+        Literal["classes", "multi-label", "regression"] | None,
+        typer.Option(help="For Hugging Face models whose configuration does not say it.", rich_help_panel=_MODEL),
+    ] = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option(min=1, help="For Hugging Face models: tokens in a forward.", rich_help_panel=_MODEL)
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted.",
+            rich_help_panel=_QUESTION,
+        ),
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND[,KIND]",
+            help="words, occurrences, sentences, phrases; two of them are two levels.",
+            rich_help_panel=_QUESTION,
+        ),
+    ] = "words",
+    removal: Annotated[
+        Literal["mask", "delete", "attention"],
+        typer.Option(help="How a word is taken out of the text.", rich_help_panel=_QUESTION),
+    ] = "mask",
+    output: Annotated[
+        Literal["logit", "log-odds", "probability", "value"] | None,
+        typer.Option(help="The number to explain. Default: logit.", show_default=False, rich_help_panel=_QUESTION),
+    ] = None,
+    parts: Annotated[
+        Literal["both", "first", "second"],
+        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=_QUESTION),
+    ] = "both",
+    samples: Annotated[
+        int | None, typer.Option(help="Samples for the methods that draw them.", rich_help_panel=_METHODS)
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Draw until the strongest words are 'stable'.", show_default=False, rich_help_panel=_METHODS),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
+            show_default=False,
+            rich_help_panel=_METHODS,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Each document's seed is made of this and its id.", rich_help_panel=_METHODS)
+    ] = 0,
+    shard_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Documents that are computed and stored together. Default: 1000, or 50.", rich_help_panel=_WORK
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes of this machine, or actors of Ray.", rich_help_panel=_WORK)
+    ] = 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Ray cluster; 'local' begins one here.", rich_help_panel=_WORK),
+    ] = None,
+    gpus_per_worker: Annotated[
+        float, typer.Option(min=0.0, help="Of a Ray cluster: GPUs that a worker needs.", rich_help_panel=_WORK)
+    ] = 0.0,
+) -> None:
+    """Explain every row of a table and write what is found to a folder, shard by shard."""
+    from rich.console import Console
+
+    from limelight.cli.explain import _levels
+    from limelight.cli.train import _parse_label_names
+    from limelight.corpus.driver import run as run_corpus
+    from limelight.progress import Lines
+    from limelight.show.progress import progress_for
+
+    own: dict[str, Any] = {"n_samples": samples, "until": until}
+    options = joined(own, read_settings(settings or []))
+    try:
+        corpus = run_corpus(
+            data,
+            out,
+            model,
+            _names(method),
+            target=_target(target),
+            features=_levels(features),
+            removal=removal,
+            output=output,
+            parts=parts,
+            seed=seed,
+            text_column=text_column,
+            second_column=second_column,
+            id_column=id_column,
+            label_column=label_column,
+            label_names=_parse_label_names(label_names),
+            carry=_names(carry),
+            limit=limit,
+            shard_size=shard_size,
+            keep_text=keep_text,
+            device=device,
+            dtype=dtype,
+            truncate=truncate,
+            window=window,
+            kind=kind,
+            batch_tokens=batch_tokens,
+            workers=workers,
+            ray=False if ray is None else True if ray == "local" else ray,
+            gpus_per_worker=gpus_per_worker,
+            progress=progress_for(Console(stderr=True), otherwise=Lines()),
+            **options,
+        )
+    except KeyboardInterrupt as error:
+        raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
+    _tell(corpus.folder)
+
+
+app.command(epilog=corpus_report.EXAMPLES)(corpus_report.report)
+
+
+@app.command()
+def status(folder: Annotated[Path, typer.Argument(help="The folder of a run.")]) -> None:
+    """How far a run is: documents, errors, time."""
+    _tell(folder)
+
+
+def _tell(folder: Path) -> None:
+    from limelight.corpus.state import state
+
+    now = state(folder)
+    typer.echo(str(now))
+    if now.errors:
+        note(f"{now.errors:,} of {now.documents:,} documents could not be explained: their rows say why, in 'error'")
+
+
+def _names(typed: str | None) -> list[str]:
+    """Names with commas between."""
+    names = [name for part in (typed or "").split(",") if (name := part.strip())]
+    if typed is not None and not names:
+        raise ParameterError(f"names with commas between were expected: got {typed!r}")
+    return names
+
+
+def _target(typed: str | None) -> str | tuple[str, str] | None:
+    """A label, or two with a colon between."""
+    if typed is None or typed.count(":") != 1:
+        return typed
+    first, second = typed.split(":")
+    return first, second

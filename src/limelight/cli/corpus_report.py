@@ -1,0 +1,67 @@
+"""`limelight corpus report`: what a model does with all texts of a corpus, as a page and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight.cli.application import note
+
+EXAMPLES = """[bold]Examples[/bold]
+
+[cyan]limelight corpus report explained[/cyan]
+
+[cyan]limelight corpus report explained --against explained-by-another-model --out compared[/cyan]
+"""
+_WORDS_TOLD = 6
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    against: Annotated[
+        Path | None, typer.Option(help="Another run, of another model or other texts, to compare with.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder of the report. Default: 'report' in the run's.")
+    ] = None,
+    all_words: Annotated[
+        bool, typer.Option("--all-words", help="Stop words and punctuation too, which are folded away otherwise.")
+    ] = False,
+    least_texts: Annotated[
+        int, typer.Option("--least-texts", min=2, help="Leave out words that stand in fewer texts.")
+    ] = 5,
+) -> None:
+    """Words by their mean effect, where methods disagree, where the model is wrong: a page, and tables as CSV."""
+    from rich.console import Console
+
+    from limelight.cli.output import made
+    from limelight.corpus.reading import open as open_corpus
+    from limelight.corpus.report import report as write_report
+    from limelight.progress import Lines
+    from limelight.show.progress import progress_for
+
+    corpus = open_corpus(folder)
+    other = None if against is None else open_corpus(against)
+    if not corpus.is_complete:
+        note(f"the run is not finished: {len(corpus.shards())} of {corpus.n_shards} shards are there")
+    page, findings = write_report(
+        corpus,
+        out,
+        against=other,
+        all_words=all_words,
+        least_texts=least_texts,
+        about=made(),
+        progress=progress_for(Console(stderr=True), otherwise=Lines()),
+    )
+    from limelight.show.visible import visible
+
+    for words in findings.words:
+        told = [line for line in words.every.lines if line.told][:_WORDS_TOLD]
+        question = f"{words.question.target} by {words.question.method}"
+        listed = ", ".join(f"{line.word} {line.mean:+.3g}" for line in told) or "no word is told from zero"
+        typer.echo(visible(f"{question}: {listed}"))
+    if findings.accuracy is not None:
+        typer.echo(f"wrong: {findings.accuracy.wrong:,} of {findings.accuracy.labelled:,} labelled texts")
+    typer.echo(str(page))

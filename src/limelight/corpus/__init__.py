@@ -1,0 +1,28 @@
+"""A corpus, not a text: the explanations of many documents, written as they come and read back.
+
+>>> import limelight.corpus
+>>> corpus = limelight.corpus.run("reviews.csv", "explained", methods=["lime", "shapley"])  # doctest: +SKIP
+>>> for explanation in limelight.corpus.open("explained"): ...  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from limelight.corpus.reading import Corpus, open
+
+if TYPE_CHECKING:
+    from limelight.corpus.columns import explain_batch as explain_batch
+    from limelight.corpus.driver import run as run
+
+__all__ = ["Corpus", "explain_batch", "open", "run"]
+
+_LATER = {"explain_batch": "limelight.corpus.columns", "run": "limelight.corpus.driver"}
+"""These bring torch along."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'limelight.corpus' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)

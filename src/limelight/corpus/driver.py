@@ -1,0 +1,308 @@
+"""limelight.corpus.run(): from files of texts to a folder of explanations, which goes on where it stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from limelight.arrays import whole_number
+from limelight.corpus.crew import Crew, Done, InProcess, Lost, Task
+from limelight.corpus.engine import Questions, check_call
+from limelight.corpus.folder import Folder, check_same
+from limelight.corpus.loading import Loaded
+from limelight.corpus.reading import Corpus
+from limelight.corpus.reading import open as open_corpus
+from limelight.corpus.schema import VERSION, Layout, arrow_library
+from limelight.corpus.source import Chosen, Given, Source, find_files
+from limelight.errors import InputError, LimelightError, ParameterError, shown
+from limelight.explainers.method import find
+from limelight.progress import SILENT, Progress
+from limelight.stored import written_as_json
+
+OWN_SHARD, SHARD = 1000, 50
+"""Documents in a shard: of limelight's own models, which take milliseconds, and of all others."""
+MOST_LOSSES = 3
+"""A shard that so many workers did not survive is not given to another one."""
+_PACKAGES = ("torch", "numpy", "numba", "pyarrow", "transformers", "tokenizers")
+
+
+def run(
+    data: Given,
+    out: str | os.PathLike[str],
+    model: Any = None,
+    methods: Sequence[str] | str = ("lime",),
+    *,
+    target: Any = None,
+    features: Any = "words",
+    removal: str = "mask",
+    output: str | None = None,
+    parts: str = "both",
+    seed: int = 0,
+    text_column: str = "text",
+    second_column: str | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    label_names: Mapping[str, str] | None = None,
+    carry: Sequence[str] = (),
+    limit: int | None = None,
+    shard_size: int | None = None,
+    keep_text: bool = False,
+    device: str | None = None,
+    dtype: str | None = None,
+    truncate: bool = False,
+    window: bool = False,
+    kind: str | None = None,
+    batch_tokens: int | None = None,
+    memory_bytes: int | None = None,
+    workers: int = 1,
+    ray: bool | str = False,
+    gpus_per_worker: float = 0.0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Corpus:
+    """Explain every row of `data` and write what is found to the folder `out`, shard by shard.
+
+    `data`: a CSV, TSV, JSONL or Parquet file, a folder of them, a pattern, or a list of these. `model`: what
+    `limelight.load` takes, or a model. `methods` and the arguments up to `seed` are those of `limelight.compare`, and
+    `options` those of the methods; each document has a seed of its own, made of `seed` and its id.
+
+    `id_column` names the documents, else their row and content do; `label_column` holds the true labels; the columns
+    `carry` stand in the result as they are. `shard_size` documents are computed and stored together. `keep_text` stores
+    the texts as well.
+
+    The same call again goes on where a run stopped, whatever stopped it; other data, another model, other options or
+    versions are refused. Nothing of the result depends on `workers`, `ray` or interruptions. `workers` are processes on
+    this machine, or actors of Ray, where `ray` is True or the address of a cluster.
+    """
+    progress = SILENT if progress is None else progress
+    arrow_library()
+    if "seconds" in options:
+        raise ParameterError(
+            "a corpus cannot be limited by seconds, since its results would depend on the machine: use n_samples"
+        )
+    whole_number("workers", workers, 1)
+    names = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
+    if not names:
+        raise InputError("methods is empty: name at least one")
+    carried = (carry,) if isinstance(carry, str) else tuple(carry)
+    chosen = Chosen(
+        text_column,
+        second_column,
+        id_column,
+        label_column,
+        carried,
+        dict(label_names or {}),
+        None if limit is None else whole_number("limit", limit, 1),
+    )
+    source, folder = Source(find_files(data), chosen), Folder(Path(out))
+    loading = {
+        "device": device,
+        "dtype": dtype,
+        "truncate": truncate or None,
+        "window": window or None,
+        "kind": kind,
+        "pairs": second_column is not None or None,
+        "batch_tokens": batch_tokens,
+    }
+    with folder.writing():
+        loaded = Loaded.of(model, loading)
+        computing = loaded.computing(memory_bytes)
+        questions = Questions(names, target, features, removal, output, parts, seed, options, computing["memory_bytes"])
+        check_call(loaded.model, questions)
+        size = whole_number("shard_size", shard_size or (OWN_SHARD if loaded.is_own else SHARD), 1)
+        manifest, layout = _manifest(folder, source, loaded, questions, computing, size, keep_text, progress)
+        done = folder.done()
+        todo = [number for number in range(manifest["shards"]["count"]) if number not in done]
+        if todo:
+            tasks = _tasks(source, layout, size, set(todo), manifest["input"]["rows"])
+            crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker)
+            try:
+                _work(folder, tasks, crew, manifest["input"]["rows"], _documents(todo, size, manifest), progress)
+            finally:
+                crew.close()
+    return open_corpus(out)
+
+
+def _manifest(
+    folder: Folder,
+    source: Source,
+    loaded: Loaded,
+    questions: Questions,
+    computing: dict[str, Any],
+    size: int,
+    keep_text: bool,
+    progress: Progress,
+) -> tuple[dict[str, Any], Layout]:
+    """What this run is asked for, as the folder has it: written down, or found to be the same."""
+    asked = {
+        "methods": list(questions.methods),
+        "target": questions.target,
+        "features": _plain(questions.features),
+        "removal": questions.removal,
+        "output": questions.output,
+        "parts": questions.parts,
+        "seed": questions.seed,
+        "options": dict(questions.options),
+    }
+    about = {
+        "corpus": VERSION,
+        "asked": written_as_json(asked, "the options"),
+        "computing": computing,
+        "input": {"files": source.fingerprint(), **source.chosen.to_json()},
+        "model": loaded.describe(),
+        "versions": _versions(loaded),
+    }
+    before = folder.manifest()
+    if before is not None:
+        rest = {name: value for name, value in before.items() if name in about}
+        rest["input"] = {name: value for name, value in before["input"].items() if name != "rows"}
+        now = {**about, "shards": {"size": size}, "keep_text": keep_text}
+        then = {**rest, "shards": {"size": before["shards"]["size"]}, "keep_text": before["layout"].get("keep_text")}
+        check_same(folder.path, then, now)
+        return before, Layout.from_json(before["layout"], folder.path)
+    survey = source.survey(loaded.model.labels, progress)
+    layout = Layout(
+        labels=tuple(loaded.model.labels),
+        kind=loaded.kind,
+        methods={name: (find(name).label, find(name).signed) for name in questions.methods},
+        carried=survey.carried,
+        keep_text=keep_text,
+        pairs=bool(about["model"]["pairs"]),
+    )
+    about["input"]["rows"] = survey.rows
+    manifest = {**about, "layout": layout.to_json(), "shards": {"size": size, "count": -(-survey.rows // size)}}
+    folder.write_manifest(manifest)
+    return manifest, layout
+
+
+def _plain(features: Any) -> Any:
+    if callable(features):
+        raise InputError("a corpus takes no function for features, which cannot be written down: name a kind of them")
+    if not isinstance(features, str | tuple) or not all(isinstance(own, str) for own in features):
+        raise InputError(f"a corpus takes a kind of features, or two of them: got {shown(features)}")
+    return features if isinstance(features, str) else list(features)
+
+
+def _versions(loaded: Loaded) -> dict[str, str]:
+    """Of what the last bits of a result may depend on."""
+    from limelight import __version__
+
+    versions = {"limelight": __version__}
+    for package in _PACKAGES if not loaded.is_own else _PACKAGES[:4]:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def _documents(numbers: Iterable[int], size: int, manifest: Mapping[str, Any]) -> int:
+    """How many documents these shards hold."""
+    rows = manifest["input"]["rows"]
+    return sum(min(size, rows - number * size) for number in numbers)
+
+
+def _tasks(source: Source, layout: Layout, size: int, wanted: set[int], rows: int) -> Iterator[Task]:
+    """The shards that are to be computed, in their order; the others are read over."""
+    stream, last = source.rows(layout.carried), max(wanted)
+    for number in range(last + 1):
+        own = list(islice(stream, min(size, rows - number * size)))
+        if number in wanted:
+            yield Task(number, own)
+
+
+def _crew(
+    loaded: Loaded, questions: Questions, layout: Layout, workers: int, ray: bool | str, gpus_per_worker: float
+) -> Crew:
+    if not ray and workers == 1:
+        return InProcess(loaded.model, questions, layout, ahead=loaded.device.startswith("cuda"))
+    if loaded.loading is None:
+        raise InputError(
+            "workers load the model by its name, and this one was given as an object: give the name of a folder, or "
+            "workers=1"
+        )
+    if ray:
+        from limelight.corpus.on_ray import RayActors
+
+        address = ray if isinstance(ray, str) else None
+        return RayActors(workers, loaded.loading, questions, layout, address, gpus_per_worker)
+    from limelight.corpus.processes import Processes
+
+    return Processes(workers, loaded.loading, questions, layout)
+
+
+def _work(folder: Folder, tasks: Iterator[Task], crew: Crew, documents: int, left: int, progress: Progress) -> None:
+    """Give tasks to the crew and write what comes back, until nothing is left."""
+    speed = _Speed(left)
+    losses: dict[int, int] = {}
+    given: dict[int, Task] = {}
+    again: list[Task] = []
+    progress.begin("explaining", documents, documents - left)
+    try:
+        while True:
+            while crew.room:
+                task = again.pop() if again else next(tasks, None)
+                if task is None:
+                    break
+                given[task.number] = task
+                folder.note_time(shard=task.number, event="begun")
+                crew.give(task)
+            if not crew.busy:
+                return
+            for answer in crew.answers():
+                task = given.pop(answer.number)
+                if isinstance(answer, Lost):
+                    _count_loss(losses, task, answer)
+                    progress.say(f"{answer.why}: its shard {task.number} is computed again")
+                    again.append(task)
+                    continue
+                folder.write_shard(answer.number, answer.content)
+                folder.note_time(
+                    shard=answer.number,
+                    event="written",
+                    documents=answer.documents,
+                    errors=answer.errors,
+                    seconds=round(answer.seconds, 4),
+                    cpu_seconds=round(answer.cpu_seconds, 4),
+                )
+                progress.advance(answer.documents, speed.note(answer))
+    finally:
+        progress.end()
+
+
+def _count_loss(losses: dict[int, int], task: Task, lost: Lost) -> None:
+    losses[task.number] = losses.get(task.number, 0) + 1
+    if losses[task.number] >= MOST_LOSSES:
+        first, last = task.rows[0].number, task.rows[-1].number
+        raise LimelightError(
+            f"{MOST_LOSSES} workers did not survive shard {task.number}, rows {first} to {last} (the last one: "
+            f"{lost.why}): memory may be short, so use fewer workers or a smaller shard_size; give the same command to "
+            "go on"
+        )
+
+
+class _Speed:
+    """Documents a second, errors so far and the time that is left."""
+
+    def __init__(self, left: int) -> None:
+        self._left, self._done, self._errors, self._started = left, 0, 0, time.monotonic()
+
+    def note(self, done: Done) -> str:
+        self._done += done.documents
+        self._errors += done.errors
+        rate = self._done / max(time.monotonic() - self._started, 1e-9)
+        seconds = (self._left - self._done) / rate
+        errors = f"{self._errors:,} error{'' if self._errors == 1 else 's'}"
+        return f"{rate:,.1f} documents/s, {errors}, {_duration(seconds)} left"
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 6000 else f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,63 @@
+"""How far a run is, from its folder alone: while it goes on, after it stopped, or when it is done."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from limelight.corpus.folder import Folder
+from limelight.corpus.reading import open as open_corpus
+
+
+@dataclass(frozen=True)
+class State:
+    """Documents and shards that are stored of all, errors among them, and the seconds that computing them took."""
+
+    folder: Path
+    methods: tuple[str, ...]
+    documents: int
+    all_documents: int
+    shards: int
+    all_shards: int
+    errors: int
+    seconds: float
+
+    @property
+    def is_complete(self) -> bool:
+        return self.shards == self.all_shards
+
+    def __str__(self) -> str:
+        part = "complete" if self.is_complete else f"{self.shards:,} of {self.all_shards:,} shards"
+        rate = f", {self.documents / self.seconds:,.1f} documents a second of a worker" if self.seconds > 0.0 else ""
+        errors = f", {self.errors:,} with an error" if self.errors else ""
+        return (
+            f"{self.folder}: {part}; {self.documents:,} of {self.all_documents:,} documents{errors}; "
+            f"{', '.join(self.methods)}{rate}"
+        )
+
+
+def state(folder: str | os.PathLike[str]) -> State:
+    """Errors are counted from the rows themselves: they are right whatever became of the times."""
+    corpus = open_corpus(folder)
+    documents = errors = 0
+    for table in corpus.tables(["row", "error"]):
+        failed = table.filter(table["error"].is_valid())
+        documents += len(table["row"].unique())
+        errors += len(failed["row"].unique())
+    stored = {int(path.stem) for path in corpus.shards()}
+    times = {
+        int(line["shard"]): float(line["seconds"])
+        for line in Folder(corpus.folder).times()
+        if line.get("event") == "written" and line.get("shard") in stored
+    }
+    return State(
+        corpus.folder,
+        corpus.methods,
+        documents,
+        corpus.n_documents,
+        len(stored),
+        corpus.n_shards,
+        errors,
+        sum(times.values()),
+    )
