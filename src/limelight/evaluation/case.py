@@ -1,0 +1,220 @@
+"""One text under judgement: what each method says of it, and what the model says when words are removed.
+
+Steps are the numbers of words that are removed, or kept, the same for every method. The area of a curve is its mean
+over k = 1 … d words, whichever of them were computed: between two steps it is a straight line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from limelight.arrays import Floats, Integers
+from limelight.document import Span, Text
+from limelight.evaluation.measure import Key, Order
+from limelight.evaluation.removal import Answers, each_alone, only_first, without_first
+from limelight.explanation import Explanation, Prediction
+from limelight.features import Features
+from limelight.outputs import Output, Quantity
+from limelight.view import RatioView, Removal, View
+
+PARTS = (0.05, 0.1, 0.2, 0.5)
+"""Parts of the words at which curves are also read."""
+GRID = tuple(i / 20 for i in range(1, 21))
+"""Where the curves of a report are drawn."""
+TOWARDS: Order = "towards"
+ABSOLUTE: Order = "absolute"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one method says of a text: a weight per feature. `explanation` is None where it was made elsewhere."""
+
+    name: str
+    label: str
+    signed: bool
+    weights: Floats
+    explanation: Explanation | None = None
+
+    @property
+    def own_order(self) -> Order:
+        """How its words are ranked in the table that is its own."""
+        return TOWARDS if self.signed else ABSOLUTE
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known of a text beside its words."""
+
+    rationale: tuple[Span, ...] | None = None
+    counterfactual: Text | None = None
+
+
+@dataclass
+class Case:
+    """A text, the methods' weights, and the model's answers so far.
+
+    `explainer` explains the same text, or a variant of it, again by other means: another seed, more samples, another
+    model.
+    """
+
+    number: int
+    id: int | str
+    text: Text
+    view: View
+    features: Features
+    prediction: Prediction
+    target: int
+    output: Output
+    outputs: tuple[Output, ...]
+    judged: Mapping[str, Judged]
+    answers: Mapping[Removal, Answers]
+    beside: Beside
+    seed: int
+    chance_orders: int
+    limits: str
+    most_steps: int | None
+    texts_outputs: Floats
+    rationale_share: float
+    explainer: Any = None
+    _memo: dict[Any, Any] = field(default_factory=dict)
+
+    # ── the words ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def d(self) -> int:
+        return len(self.features)
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        return tuple(self.answers)
+
+    @property
+    def steps(self) -> Integers:
+        """How many words are gone: all numbers, or so many of them that lie at equal distances, and PARTS."""
+        most = self.d if self.most_steps is None else self.most_steps
+        if self.d <= most:
+            return np.arange(self.d + 1)
+        places = np.rint(np.linspace(0, self.d, most + 1)).astype(np.int64)
+        return np.unique([*places, *(self.step_of(part) for part in PARTS)])
+
+    def step_of(self, part: float) -> int:
+        """The number of words that a part of them is: at least one."""
+        return max(1, math.ceil(part * self.d - 1e-9))
+
+    def rng(self, purpose: int) -> np.random.Generator:
+        """Draws of this text, whatever other texts there are."""
+        return np.random.default_rng([self.seed, self.number, purpose])
+
+    def order(self, weights: Floats, order: Order) -> Integers:
+        """Features, those that go first first; ties in one random order, the same for all methods."""
+        ties = self._once("ties", lambda: self.rng(0).permutation(self.d))
+        worth = np.abs(weights) if order == ABSOLUTE else weights
+        return np.lexsort((ties, -worth)).astype(np.int64)
+
+    def orders(self) -> Iterator[tuple[Judged, Order]]:
+        """All methods by absolute value, and the signed ones by what speaks for the target."""
+        for one in self.judged.values():
+            if one.signed:
+                yield one, TOWARDS
+            yield one, ABSOLUTE
+
+    # ── outputs ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def quantity(self, output: Output) -> Quantity:
+        return Quantity(len(self.prediction.labels), self.target, None, output, self.prediction.kind)
+
+    @property
+    def whole(self) -> Mapping[Output, float]:
+        """Each output of the whole text."""
+        return {o: float(self.quantity(o).of(self.prediction.logits[None])[0]) for o in self.outputs}
+
+    def want_curves(self, order: Integers, *, kept: bool) -> None:
+        for answers in self.answers.values():
+            answers.want((only_first if kept else without_first)(order, self.steps))
+
+    def logits_along(self, order: Integers, removal: Removal, *, kept: bool = False) -> Floats:
+        """At each step: the first words of the order removed, or they alone kept."""
+        name = ("logits", order.tobytes(), removal, kept)
+        chosen = (only_first if kept else without_first)(order, self.steps)
+        return cast(Floats, self._once(name, lambda: self.answers[removal](chosen)))
+
+    def curve(self, order: Integers, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
+        """The output after 0, 1, … d words: (d + 1,)."""
+        at_steps = self.quantity(output).of(self.logits_along(order, removal, kept=kept))
+        return self.at_all(at_steps)
+
+    def at_all(self, at_steps: Floats) -> Floats:
+        return np.interp(np.arange(self.d + 1), self.steps, at_steps)
+
+    def curve_of(self, judged: Judged, order: Order, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
+        return self.curve(self.order(judged.weights, order), removal, output, kept=kept)
+
+    def losses_alone(self, removal: Removal, output: Output) -> Floats:
+        """What the output loses when each feature is removed by itself: (d,)."""
+        logits = self.answers[removal](each_alone(self.d))
+        return self.whole[output] - self.quantity(output).of(logits)
+
+    # ── random orders ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def random_orders(self) -> list[Integers]:
+        """In pairs, an order and its reverse: what one removes first the other removes last."""
+
+        def draw() -> list[Integers]:
+            rng, drawn = self.rng(1), []
+            for _ in range((self.chance_orders + 1) // 2):
+                order = rng.permutation(self.d)
+                drawn += [order, order[::-1].copy()]
+            return drawn[: self.chance_orders]
+
+        return cast(list[Integers], self._once("random orders", draw))
+
+    def has_exact_chance(self, removal: Removal, output: Output) -> bool:
+        """Whether the mean over all sets of each size is known without drawing any."""
+        return removal == "mask" and isinstance(self.view, RatioView) and self.quantity(output).is_linear
+
+    def chance(self, removal: Removal, output: Output) -> Floats:
+        """The mean output when 0, 1, … d words are removed at random: (d + 1,)."""
+        return cast(Floats, self._once(("chance", removal, output), lambda: self._chance(removal, output)))
+
+    def _chance(self, removal: Removal, output: Output) -> Floats:
+        if self.has_exact_chance(removal, output):
+            from limelight.evaluation.limits import exact_chance
+
+            return exact_chance(self, output)
+        curves = [self.curve(order, removal, output) for order in self.random_orders]
+        mean: Floats = np.mean(curves, axis=0)
+        return mean
+
+    # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def key(self, measure: str, part: str = "", **names: str) -> Key:
+        return Key(measure, part, **names)
+
+    def _once(self, name: Any, compute: Any) -> Any:
+        if name not in self._memo:
+            self._memo[name] = compute()
+        return self._memo[name]
+
+    def once(self, name: Any, compute: Any) -> Any:
+        """What measures share."""
+        return self._once(("shared", name), compute)
+
+
+def area(curve: Floats) -> float:
+    """The mean over 1 … d words."""
+    return float(curve[1:].mean())
+
+
+def part_name(part: float) -> str:
+    return f"{part:.0%}"
+
+
+def spread_parts(own: bool) -> Sequence[float]:
+    """At which parts a curve is read: all of the grid for what a report draws."""
+    return GRID if own else PARTS

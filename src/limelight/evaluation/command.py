@@ -1,0 +1,253 @@
+"""`limelight evaluate`: from a data file to a folder of numbers and a report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import limelight
+from limelight.arrays import whole_number
+from limelight.data import read_rows
+from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
+from limelight.evaluation.elsewhere import read_table
+from limelight.evaluation.folder import EvaluationFolder
+from limelight.evaluation.plan import CHANCE_ORDERS, Asking, plan_of
+from limelight.evaluation.result import Evaluation
+from limelight.evaluation.run import judged
+from limelight.explaining import view_of
+from limelight.progress import Progress
+from limelight.view import Classifier
+
+EXAMPLES = 5
+"""Texts on which methods disagree most, with a page each."""
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    data: Path
+    out: Path
+    model: str | None = None
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    methods: Sequence[str] | str | None = None
+    measures: Sequence[str] | str | None = None
+    documents: int = 200
+    text_column: str = "text"
+    id_column: str | None = None
+    rationale_column: str | None = None
+    counterfactual_column: str | None = None
+    elsewhere: Path | None = None
+    target: str | None = None
+    features: str = "words"
+    removal: Any = None
+    output: Any = None
+    limits: str = "auto"
+    steps: int | None = None
+    chance_orders: int = CHANCE_ORDERS
+    seed: int = 0
+    device: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run(options: Options, progress: Progress) -> Evaluation:
+    """Judge what was not judged yet; one run at a time writes to a folder."""
+    whole_number("--documents", options.documents, 1)
+    whole_number("--seed", options.seed, 0)
+    folder = EvaluationFolder(options.out)
+    folder.stored()
+    rows = _rows(options)
+    model = _loaded(options)
+    with folder.writing():
+        rows = _readable(model, rows, progress)
+        ids = [row["id"] for row in rows]
+        asking = Asking(
+            methods=options.methods,
+            measures=options.measures,
+            ids=ids,
+            target=options.target,
+            features=options.features,
+            removal=options.removal,
+            output=options.output,
+            rationales=_beside(options.rationale_column, rows, _marks),
+            counterfactuals=_beside(options.counterfactual_column, rows, _text),
+            elsewhere=None if options.elsewhere is None else read_table(options.elsewhere, ids),
+            limits=options.limits,
+            steps=options.steps,
+            chance_orders=options.chance_orders,
+            seed=options.seed,
+            options=options.options,
+        )
+        plan = plan_of(model, [row["text"] for row in rows], asking)
+        model_name, model_digest = _model(options.model)
+        digest = hashlib.sha256(f"{plan.digest} {model_digest} {limelight.__version__}".encode()).hexdigest()[:16]
+        about = {
+            "data": options.data.name,
+            "model": model_name,
+            "documents": len(rows),
+            "seed": options.seed,
+            "methods": [one.id for one in plan.methods] + list(plan.elsewhere),
+            "measures": [one.id for one in plan.measures],
+        }
+        folder.claim(digest, about)
+        started = time.perf_counter()
+        told = {"data": about["data"], "model": model_name, "date": str(date.today()), "device": _machine(model)}
+        evaluation = judged(plan, progress, folder, told)
+        progress.say(f"judged in {time.perf_counter() - started:.1f} s")
+        folder.write_evaluation(evaluation)
+        write_report(folder, evaluation)
+    return evaluation
+
+
+def write_report(folder: EvaluationFolder, evaluation: Evaluation) -> None:
+    """The page, and those of the texts on which methods disagree most."""
+    links = {}
+    for number in most_disputed(evaluation, EXAMPLES):
+        comparison = folder.explanations(number)
+        if comparison is not None:
+            name = f"texts/{number:06d}.html"
+            folder.write(name, comparison.to_html().encode())
+            links[str(evaluation.documents[number]["id"])] = name
+    folder.write("report.html", evaluation.to_html(links).encode())
+
+
+def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
+    """The numbers of the texts on which methods agree least: the lowest mean τ over pairs of methods with signs."""
+    signed = [name for name, own in evaluation.methods.items() if own["signed"]]
+    keys = [key for key in evaluation.keys if key.measure == "agreement" and key.part == "τ"]
+    among = [key for key in keys if key.method in signed and key.other in signed] or keys
+    if not among:
+        return []
+    columns = np.stack([evaluation.of(key) for key in among], axis=1)
+    known = np.isfinite(columns).any(axis=1)
+    means = np.where(known, np.nansum(columns, axis=1) / np.maximum(np.isfinite(columns).sum(axis=1), 1), np.inf)
+    return [int(i) for i in np.argsort(means, kind="stable")[:count] if np.isfinite(means[i])]
+
+
+# ── the texts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _rows(options: Options) -> list[dict[str, Any]]:
+    """As many rows as asked for, drawn by the seed, in the order of the file."""
+    beside = [name for name in (options.rationale_column, options.counterfactual_column) if name is not None]
+    wanted = [options.text_column, *([options.id_column] if options.id_column else []), *beside]
+    try:
+        rows = read_rows(options.data, wanted)
+    except UnknownNameError as error:
+        if options.text_column != "text" or f" {shown('text')}:" not in str(error):
+            raise
+        raise InputError(f"{error}; name the column of the texts by --text-column") from error
+    if not rows:
+        raise DataError(f"{options.data} has no rows: give a file with a text in each row")
+    chosen: Sequence[int] = range(len(rows))
+    if options.documents < len(rows):
+        rng = np.random.default_rng(options.seed)
+        chosen = sorted(rng.choice(len(rows), size=options.documents, replace=False).tolist())
+    found = []
+    for i in chosen:
+        row = rows[i]
+        text = row[options.text_column]
+        if not isinstance(text, str):
+            raise DataError(
+                f"{options.data}: column {options.text_column!r} must hold texts, but row {i + 1} is {text!r:.40}; "
+                "name the right column"
+            )
+        id = i + 1 if options.id_column is None else row[options.id_column]
+        if not isinstance(id, int | str) or isinstance(id, bool) or id == "":
+            raise DataError(f"{options.data}: row {i + 1} has the id {id!r:.40}; ids are whole numbers or strings")
+        found.append({**row, "text": text, "id": id, "row": i + 1})
+    return found
+
+
+def _readable(model: Classifier, rows: list[dict[str, Any]], progress: Progress) -> list[dict[str, Any]]:
+    """Without the texts that the model cannot read, which are named."""
+    readable, failed = [], []
+    for row in rows:
+        try:
+            view_of(model, row["text"])
+            readable.append(row)
+        except InputError as error:
+            failed.append((row["id"], str(error)))
+    for id, why in failed[:_NAMED]:
+        progress.say(f"left out: text {id}: {why}")
+    if len(failed) > _NAMED:
+        progress.say(f"left out: {len(failed) - _NAMED} more texts")
+    if not readable:
+        raise InputError(f"none of the {len(rows)} texts can be read by the model; the first: {failed[0][1]}")
+    return readable
+
+
+def _beside(column: str | None, rows: Sequence[Mapping[str, Any]], read: Any) -> list[Any] | None:
+    return None if column is None else [read(row[column], row["id"]) for row in rows]
+
+
+def _marks(value: Any, id: int | str) -> Any:
+    """A list, or one that is written as JSON."""
+    if isinstance(value, str):
+        if not value.strip():
+            return None
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise DataError(
+                f"the rationale of text {shown(id)} must be a list of spans, or of zeros and ones, as JSON: "
+                f"got {shown(value)}"
+            ) from error
+    return value
+
+
+def _text(value: Any, id: int | str) -> Any:
+    return None if value is None or (isinstance(value, str) and not value.strip()) else value
+
+
+# ── the model ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _loaded(options: Options) -> Any:
+    """The model on the device that was asked for: Hugging Face's are loaded there, limelight's own moved."""
+    import torch
+
+    loading, device = dict(options.loading), options.device
+    if device is not None and options.model is not None:
+        try:
+            return limelight.load(options.model, device=device, **loading)
+        except ParameterError as error:
+            if "only Hugging Face models" not in str(error):
+                raise
+    model = limelight.load(options.model, **loading)
+    if isinstance(model, torch.nn.Module) and device is not None:
+        from limelight.device import find_device
+
+        return model.to(find_device(device)).eval()
+    return model
+
+
+def _model(name: str | None) -> tuple[str, str]:
+    """What a model is called, and a digest of its weights; a name on a hub stands for itself."""
+    if name is None:
+        return "the embedded model", f"embedded {limelight.__version__}"
+    files = sorted(Path(name).glob("*.safetensors"))
+    digest = hashlib.sha256(b"" if files else name.encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return os.path.basename(os.path.normpath(name)), digest.hexdigest()[:16]
+
+
+def _machine(model: Any) -> str:
+    import torch
+
+    device = str(getattr(model, "device", "cpu"))
+    if "cuda" in device and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {os.cpu_count()} cores"

@@ -1,0 +1,56 @@
+"""Sanity: a method's weights must change when the model's parameters are randomised, from the top layer down.
+
+The rank correlation of the weights with those of the randomised copy, for the same label: near 0 is as it should be,
+near 1 the method does not look at what was learnt (Adebayo et al. 2018). The first texts of an evaluation are enough
+for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from limelight.errors import CapabilityError
+from limelight.evaluation.case import Case
+from limelight.evaluation.explainer import CANNOT
+from limelight.evaluation.likeness import rank_correlation
+from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.randomised import STAGES, randomised
+from limelight.explainers.method import find
+
+TEXTS = 20
+
+sanity = measure(
+    "sanity",
+    label="Sanity",
+    summary="How much of a method's ranking stays when the model's parameters are randomised, from the top down",
+    better="lower",
+    default=False,
+)
+
+
+@sanity.scores
+def of_methods(case: Case) -> Iterator[Score]:
+    if case.number >= TEXTS or case.d < 2:
+        return
+    for stage in STAGES:
+        try:
+            model = randomised(case.explainer.model, stage, 1000 * case.seed + case.number)
+        except CapabilityError:
+            return
+        view = model.view(case.text)
+        if not np.isfinite(view.logits).all():
+            continue
+        explainer = case.explainer.of_model(model)
+        for judged in case.judged.values():
+            if judged.explanation is None:
+                continue
+            try:
+                other = explainer.explained(view, find(judged.name), case.prediction.labels[case.target])
+            except CANNOT:
+                continue
+            value = rank_correlation(judged.weights, other.weights)
+            if math.isfinite(value):
+                yield Score(case.key("sanity", stage, method=judged.name), value)

@@ -1,0 +1,222 @@
+"""What an evaluation is of: texts, methods and measures, all checked before the first text is judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from limelight.arrays import Floats, whole_number
+from limelight.document import Text
+from limelight.errors import (
+    CapabilityError,
+    EmptyTextError,
+    InputError,
+    ParameterError,
+    known_name,
+    shown,
+)
+from limelight.evaluation.case import Beside
+from limelight.evaluation.elsewhere import Elsewhere, read_elsewhere
+from limelight.evaluation.explainer import Explainer, check_options, chosen_methods, output_of
+from limelight.evaluation.limits import LIMITS
+from limelight.evaluation.measure import Measure, chosen_measures
+from limelight.evaluation.rationales import read_counterfactuals, read_rationales
+from limelight.explainers.method import Method, methods
+from limelight.explaining import check_model, view_of
+from limelight.features import Wanted, features_of
+from limelight.outputs import Output, Quantity
+from limelight.view import Classifier, Perturbable, Removal, View
+
+CHANCE_ORDERS = 8
+"""Random orders of each text, where the mean over all of them is not known."""
+BOTH: tuple[Removal, ...] = ("mask", "delete")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The arguments of `evaluate`, as they were given."""
+
+    methods: Sequence[str] | str | None = None
+    measures: Sequence[str] | str | None = None
+    ids: Sequence[int | str] | None = None
+    target: str | None = None
+    features: Wanted = "words"
+    removal: Removal | None = None
+    output: Output | None = None
+    rationales: Any = None
+    counterfactuals: Any = None
+    elsewhere: Any = None
+    limits: str = "auto"
+    steps: int | None = None
+    chance_orders: int = CHANCE_ORDERS
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An evaluation that can begin. `skipped`: methods that do not apply, with the reason."""
+
+    asking: Asking
+    explainer: Explainer
+    texts: tuple[Text, ...]
+    ids: tuple[int | str, ...]
+    besides: tuple[Beside, ...]
+    methods: tuple[Method, ...]
+    skipped: Mapping[str, str]
+    elsewhere: Mapping[str, Elsewhere]
+    measures: tuple[Measure, ...]
+    removals: tuple[Removal, ...]
+    output: Output
+    outputs: tuple[Output, ...]
+    texts_outputs: Floats
+    rationale_share: float
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides the numbers, but the model."""
+        asking = self.asking
+        said = [
+            self.texts,
+            self.ids,
+            [one.id for one in self.methods],
+            [(one.name, one.per_text) for one in self.elsewhere.values()],
+            [one.id for one in self.measures],
+            self.besides,
+            (self.removals, self.explainer.removal, self.output, asking.target, str(asking.features)),
+            (asking.limits, asking.steps, asking.chance_orders, asking.seed, sorted(asking.options.items())),
+        ]
+        return hashlib.sha256(repr(said).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
+    """Check everything that can be checked without judging a text."""
+    check_model(model)
+    given = _texts(texts)
+    ids = _ids(asking.ids, len(given))
+    views = [_view(model, text, id) for text, id in zip(given, ids, strict=True)]
+    first = views[0]
+    if not isinstance(first, Perturbable):
+        raise CapabilityError("this model cannot be asked about a text with words removed, so no method can be judged")
+    removals = tuple(one for one in BOTH if one in first.removals) or first.removals[:1]
+    removal = removals[0] if asking.removal is None else cast(Removal, _offered(asking.removal, first.removals))
+    if removal not in removals:
+        removals = (removal, *removals)
+    explainer = Explainer(model, asking.features, removal, asking.output, asking.seed, asking.options)
+    output = output_of(first, asking.output)
+    if asking.target is not None:
+        known_name("label", asking.target, model.labels)
+    known_name("limits", asking.limits, LIMITS)
+    chosen, skipped = chosen_methods(explainer, first, _names(asking.methods))
+    elsewhere = read_elsewhere(asking.elsewhere, ids, [one.id for one in methods()])
+    if not chosen and not elsewhere:
+        why = "; ".join(skipped.values())
+        raise CapabilityError(f"none of the methods applies to this model: {why or 'name at least one'}")
+    check_options(asking.options, chosen)
+    besides = [
+        Beside(rationale, counterfactual)
+        for rationale, counterfactual in zip(
+            read_rationales(asking.rationales, given, ids),
+            read_counterfactuals(asking.counterfactuals, given, ids),
+            strict=True,
+        )
+    ]
+    beside_texts = [
+        name
+        for name, own in (("rationales", asking.rationales), ("counterfactuals", asking.counterfactuals))
+        if own is not None
+    ]
+    whole_number("chance_orders", asking.chance_orders, 2)
+    if asking.steps is not None:
+        whole_number("steps", asking.steps, 2)
+    logits = np.array([np.asarray(view.logits, dtype=np.float64) for view in views])
+    labels = len(model.labels)
+    return Plan(
+        asking=asking,
+        explainer=explainer,
+        texts=tuple(given),
+        ids=tuple(ids),
+        besides=tuple(besides),
+        methods=tuple(chosen),
+        skipped=skipped,
+        elsewhere=elsewhere,
+        measures=chosen_measures(_names(asking.measures), beside_texts),
+        removals=removals,
+        output=output,
+        outputs=_outputs(output, first),
+        texts_outputs=np.stack(
+            [Quantity(labels, label, None, output, first.kind).of(logits) for label in range(labels)], axis=1
+        ),
+        rationale_share=_rationale_share(views, besides, asking.features),
+    )
+
+
+def _outputs(output: Output, view: View) -> tuple[Output, ...]:
+    """What is measured: the output that is explained, and the probability where there is one."""
+    if output == "probability" or "probability" not in view.outputs:
+        return (output,)
+    return output, "probability"
+
+
+def _offered(given: object, offered: Sequence[str]) -> str:
+    if given not in offered:
+        raise CapabilityError(
+            f"this model does not take words out by {shown(given)}: use {' or '.join(map(repr, offered))}"
+        )
+    return str(given)
+
+
+def _texts(given: object) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or isinstance(given, bytes):
+        raise InputError(f"texts must be a list of texts: got {shown(given)}; write [text] for one")
+    if not len(given):
+        raise InputError("there are no texts: give at least two, better 50 or more")
+    return list(given)
+
+
+def _ids(given: Sequence[int | str] | None, count: int) -> list[int | str]:
+    if given is None:
+        return list(range(1, count + 1))
+    ids = list(given)
+    if len(ids) != count:
+        raise InputError(f"there are {len(ids)} ids for {count} texts: give one for each")
+    if len(set(map(str, ids))) != count:
+        twice = next(id for id in ids if sum(str(id) == str(other) for other in ids) > 1)
+        raise InputError(f"two texts have the id {shown(twice)}: ids name texts, so give each its own")
+    return ids
+
+
+def _names(given: Sequence[str] | str | None) -> Sequence[str] | str | None:
+    if given is None or (isinstance(given, str) and given == "all"):
+        return given
+    if isinstance(given, str):
+        raise InputError(f"give a list of ids, not a string: got {shown(given)}; write [{shown(given)}]")
+    if not isinstance(given, Sequence):
+        raise ParameterError(f'give a list of ids, or "all": got {shown(given)}')
+    return list(given)
+
+
+def _view(model: Classifier, text: Any, id: int | str) -> View:
+    """A text that cannot be read is known before hours are spent on the others."""
+    try:
+        return view_of(model, text)
+    except (EmptyTextError, InputError) as error:
+        if type(error) not in (EmptyTextError, InputError):
+            raise
+        raise type(error)(f"text {shown(id)}: {error}") from error
+
+
+def _rationale_share(views: Sequence[View], besides: Sequence[Beside], features: Wanted) -> float:
+    """The mean part of a text's words that people marked, over the texts in which they marked some."""
+    shares = []
+    for view, beside in zip(views, besides, strict=True):
+        if beside.rationale:
+            words = view.document.words
+            marked = [any(w.start < end and start < w.end for start, end in beside.rationale) for w in words]
+            shares.append(float(np.mean(marked)))
+    features_of(views[0].document, features)
+    return float(np.mean(shares)) if shares else 0.0

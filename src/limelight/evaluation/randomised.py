@@ -1,0 +1,79 @@
+"""Copies of a model whose parameters were randomised from the top down (Adebayo et al. 2018).
+
+An explanation that stays as it is when what the model has learnt is destroyed does not explain the model. Each
+parameter is drawn anew from a normal distribution with its own mean and standard deviation, so that numbers stay in
+range. Stages add up: first what is above the layers, then their upper half, then everything.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING, Any
+
+from limelight.errors import CapabilityError
+from limelight.view import Classifier
+
+if TYPE_CHECKING:
+    from torch import nn
+
+STAGES = ("top", "upper half", "all")
+_LAYER = re.compile(r"(?:^|\.)(\d+)\.")
+_OURS = (("W_l", "final"), ("W_v",), ("W_q", "W_k"), ("W_e",))
+"""The paper's model from the top down: what reads the heads, values, scores, embeddings."""
+
+
+def randomised(model: Classifier, stage: str, seed: int) -> Classifier:
+    """A copy of a model with the parameters of this stage, and of those above it, drawn anew."""
+    from torch import nn
+
+    if isinstance(model, nn.Module):
+        private: Any = copy.deepcopy(model)
+        _draw(private, _groups(private), stage, seed)
+        return private
+    inner = getattr(model, "model", None)
+    if isinstance(inner, nn.Module) and hasattr(model, "trees"):
+        from limelight.models.huggingface.private import PrivateTrees
+
+        outer: Any = copy.copy(model)
+        outer.model = copy.deepcopy(inner)
+        _draw(outer.model, _groups(outer.model), stage, seed)
+        outer.trees = PrivateTrees(outer.model)
+        return outer
+    raise CapabilityError(
+        "the parameters of this model are not known, so they cannot be randomised: leave out 'sanity'"
+    )
+
+
+def _groups(module: nn.Module) -> list[list[str]]:
+    """The names of the parameters, in groups from the top down."""
+    names = [name for name, _ in module.named_parameters()]
+    if "W_l" in names and "W_e" in names and not any(_LAYER.search(name) for name in names):
+        return [[name for name in names if name in own] for own in _OURS]
+    layers = sorted({int(match[1]) for name in names if (match := _LAYER.search(name))})
+    if not layers:
+        return [[name] for name in reversed(names)]
+    first = next(i for i, name in enumerate(names) if _LAYER.search(name))
+    below = [name for name in names[:first] if not _LAYER.search(name)]
+    above = [name for name in names[first:] if not _LAYER.search(name)]
+    if "W_e" in above:  # an embedding that was registered late
+        above, below = [name for name in above if name != "W_e"], [*below, "W_e"]
+    of_layers = [[name for name in names if (m := _LAYER.search(name)) and int(m[1]) == i] for i in reversed(layers)]
+    return [above, *of_layers, below]
+
+
+def _draw(module: nn.Module, groups: list[list[str]], stage: str, seed: int) -> None:
+    import torch
+
+    inner = len(groups) - 2
+    count = {"top": 1, "upper half": 1 + max(1, inner // 2), "all": len(groups)}[stage]
+    chosen = [name for group in groups[:count] for name in group]
+    parameters = dict(module.named_parameters())
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name in chosen:
+            weight = parameters[name]
+            noise = torch.randn(weight.shape, generator=generator).to(weight.device, torch.float32)
+            own = weight.float()
+            spread = own.std() if own.numel() > 1 else own.abs().mean()
+            weight.copy_((own.mean() + spread * noise).to(weight.dtype))

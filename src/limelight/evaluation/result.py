@@ -1,0 +1,184 @@
+"""What `evaluate` returns: every number of every text, and what the texts together say."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from limelight.arrays import Floats
+from limelight.errors import InputError, shown
+from limelight.evaluation.measure import Key
+from limelight.stored import quoted, written_as_json
+
+if TYPE_CHECKING:
+    from limelight.evaluation.summary import Summary
+
+SCHEMA = 1
+_DIGITS = 8
+"""Of a stored number: a hundred times finer than float32 computes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """How far the explanations of each method can be trusted on one model and N texts.
+
+    `values` (N, keys) holds one number for each text and `Key`, NaN where a text has none. `methods` says of each how
+    it was made, `about` what was asked. `summary` is what the texts together say, `verdict` says it in words.
+    """
+
+    about: Mapping[str, Any]
+    methods: Mapping[str, Mapping[str, Any]]
+    documents: tuple[Mapping[str, Any], ...]
+    keys: tuple[Key, ...]
+    values: Floats
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64).reshape(len(self.documents), len(self.keys))
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Evaluation)
+            and (self.keys, self.documents) == (other.keys, other.documents)
+            and dict(self.about) == dict(other.about)
+            and {name: dict(own) for name, own in self.methods.items()}
+            == {name: dict(own) for name, own in other.methods.items()}
+            and np.array_equal(self.values, other.values, equal_nan=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.keys, len(self.documents)))
+
+    def __repr__(self) -> str:
+        names = ", ".join(quoted(name) for name in list(self.methods)[:3])
+        more = ", …" if len(self.methods) > 3 else ""
+        return f"<Evaluation: {len(self.methods)} methods on {len(self):,} texts: {names}{more}>"
+
+    # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _places(self) -> dict[Key, int]:
+        return {key: place for place, key in enumerate(self.keys)}
+
+    def has(self, key: Key) -> bool:
+        return key in self._places
+
+    def of(self, key: Key) -> Floats:
+        """One number per text; NaN where it has none."""
+        if key not in self._places:
+            return np.full(len(self), math.nan)
+        column: Floats = self.values[:, self._places[key]]
+        return column
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Means, scores against chance, comparisons of methods."""
+        from limelight.evaluation.summary import Summary
+
+        return Summary(self)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the texts say, in sentences, the most important first."""
+        from limelight.evaluation.wording import verdict
+
+        return tuple(verdict(self))
+
+    # ── other forms ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; numbers with eight digits."""
+        return {
+            "schema": SCHEMA,
+            "kind": "evaluation",
+            "about": written_as_json(self.about, "about"),
+            "methods": written_as_json(self.methods, "methods"),
+            "documents": written_as_json(list(self.documents), "documents"),
+            "keys": [list(key) for key in self.keys],
+            "values": [[written(value) for value in row] for row in self.values.tolist()],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
+        """The evaluation that `to_dict` wrote."""
+        if not isinstance(data, Mapping) or data.get("kind") != "evaluation":
+            raise InputError(f"this is no evaluation: expected the dictionary that to_dict() gave, got {quoted(data)}")
+        if data.get("schema") != SCHEMA:
+            raise InputError(
+                f"this evaluation was written by another limelight (schema {shown(data.get('schema'))}, this version "
+                f"reads {SCHEMA}): evaluate again, or update with pip install --upgrade limelight"
+            )
+        try:
+            keys = tuple(Key(*map(str, key)) for key in data["keys"])
+            values = np.array(
+                [[math.nan if value is None else float(value) for value in row] for row in data["values"]]
+            )
+            documents = tuple(dict(own) for own in data["documents"])
+            about, methods = dict(data["about"]), {str(name): dict(own) for name, own in data["methods"].items()}
+            if values.size != len(documents) * len(keys) or len(set(keys)) != len(keys):
+                raise ValueError(f"{values.size} values for {len(documents)} texts and {len(keys)} keys")
+            return cls(about, methods, documents, keys, values)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"this evaluation is damaged ({type(error).__name__}: {shown(str(error))}): evaluate again"
+            ) from error
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per text and number that it has."""
+        for document, values in zip(self.documents, self.values.tolist(), strict=True):
+            for key, value in zip(self.keys, values, strict=True):
+                if not math.isnan(value):
+                    yield {"id": document["id"], **key._asdict(), "value": value}
+
+    def to_frame(self, *, summary: bool = False) -> Any:
+        """A pandas DataFrame with one row per text and number, or, as a summary, per number with its 95 % interval."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
+        return pandas.DataFrame(list(self.summary.rows() if summary else self.rows()))
+
+    def to_html(self, links: Mapping[str, str] | None = None) -> str:
+        """A self-contained page; `links` leads from the id of a text to the page of its explanations."""
+        from limelight.show.evaluation_page import page
+
+        return page(self, links or {})
+
+    def plot(self) -> Any:
+        """A matplotlib figure: what the output loses as words are removed, by each method, at random, and at best."""
+        from limelight.show.evaluation_figure import figure_of
+
+        return figure_of(self)
+
+    def _repr_html_(self) -> str:
+        from limelight.show.evaluation_page import fragment
+
+        return fragment(self)
+
+
+def written(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+
+
+def joined(
+    about: Mapping[str, Any],
+    documents: Sequence[Mapping[str, Any]],
+    methods: Mapping[str, Mapping[str, Any]],
+    values: Sequence[Mapping[Key, float]],
+) -> Evaluation:
+    """From what each text has: the keys of all of them, in the order in which they come."""
+    keys = tuple(dict.fromkeys(key for own in values for key in own))
+    table = np.array([[own.get(key, math.nan) for key in keys] for own in values])
+    # As precise as what is stored: a run that goes on tomorrow ends with the same numbers.
+    table = np.array([[math.nan if (w := written(v)) is None else w for v in row] for row in table.tolist()])
+    return Evaluation(about, methods, tuple(documents), keys, table)

@@ -1,0 +1,188 @@
+"""The verdict: what an evaluation says, in sentences, the most important first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from limelight.evaluation.inference import Interval
+from limelight.evaluation.measure import Key
+from limelight.evaluation.summary import Compared, Standing, Summary
+
+if TYPE_CHECKING:
+    from limelight.evaluation.result import Evaluation
+
+_REMOVED = {"mask": "masked", "delete": "deleted", "attention": "hidden from attention"}
+_FEW = 20
+"""Texts below which intervals are too short: their coverage was not shown."""
+_OFTEN_OUTSIDE = 0.1
+_PAIRS_NAMED = 6
+
+
+def verdict(evaluation: Evaluation) -> Iterator[str]:
+    """From the ranking to what speaks against relying on it."""
+    summary = evaluation.summary
+    if not any(summary.members(table) for table in ("signed", "unsigned")):
+        yield "Comprehensiveness was not measured, so there is no ranking."
+        return
+    yield _asked(evaluation)
+    for table in ("signed", "unsigned"):
+        for standing in summary.standings(table):
+            yield _of_method(evaluation, standing)
+    yield from _pairs(summary)
+    yield from _removals(summary)
+    yield from _caveats(evaluation)
+
+
+def _asked(evaluation: Evaluation) -> str:
+    summary = evaluation.summary
+    how = _REMOVED.get(summary.removal, summary.removal)
+    most = ", at most" if summary.is_at_most else ""
+    return (
+        f"How well each method finds the words that matter to this model, on {len(evaluation):,} texts with words "
+        f"{how}: 0 is a random order, 1 the best possible{most} (95 % intervals)."
+    )
+
+
+def _of_method(evaluation: Evaluation, standing: Standing) -> str:
+    name, signed = standing.method, bool(evaluation.methods[standing.method]["signed"])
+    found = f"{name}: {interval(standing.score)}"
+    decision = standing.decision
+    if math.isnan(standing.score.value):
+        return f"{name}: no order of the words differs from another, so nothing can be said."
+    if decision.verdict == "equal":
+        return f"{found} no better than chance (within 0.05 of it)."
+    if decision.verdict == "undecided":
+        texts = f"{standing.score.documents:,} texts{_needed(decision.texts_needed)}"
+        return f"{found} undecided whether it is better than chance with {texts}."
+    if decision.verdict == "worse":
+        return f"{found} worse than chance: it ranks last what should come first."
+    if not signed:
+        return f"{found} finds words that matter, but not for which side they speak."
+    return f"{found} finds the words that matter{_direction(evaluation, name)}."
+
+
+def _direction(evaluation: Evaluation, method: str) -> str:
+    """What the measure `sign` says of a method with signs."""
+    place = {"removal": evaluation.summary.removal, "output": evaluation.summary.output}
+    sign = evaluation.summary.mean(Key("sign", "", method, **place))
+    if math.isnan(sign.value):
+        return ""
+    right = f"{sign.value:.0%}".replace("%", " %")
+    if sign.low > 0.5:
+        return f", and the side they speak for ({right} of the weight has the right sign)"
+    if sign.high < 0.5:
+        return f", but with the wrong sign (only {right} of the weight has the right one)"
+    return f", but their sign is no better than a coin ({right} of the weight has the right one)"
+
+
+def _pairs(summary: Summary) -> Iterator[str]:
+    """Which methods are told apart; a chain of equals is one sentence."""
+    pairs = summary.comparisons
+    equal = [pair for pair in pairs if pair.decision.verdict == "equal"]
+    apart = [pair for pair in pairs if pair.decision.verdict in ("better", "worse")]
+    undecided = [pair for pair in pairs if pair.decision.verdict == "undecided"]
+    if equal:
+        yield f"Equally good, within 0.05: {_named(equal)}."
+    if apart:
+        yield f"Told apart (Holm's correction over {len(pairs)} pairs): {_named(apart, with_difference=True)}."
+    if undecided:
+        needed = [pair.decision.texts_needed for pair in undecided if pair.decision.texts_needed is not None]
+        about = f"; about {_rounded(max(needed)):,} texts would decide all of them" if needed else ""
+        yield f"Undecided with these texts: {_named(undecided)}{about}."
+
+
+def _named(pairs: Sequence[Compared], with_difference: bool = False) -> str:
+    said = []
+    for pair in pairs[:_PAIRS_NAMED]:
+        better, worse = (pair.first, pair.second) if pair.comparison.value >= 0 else (pair.second, pair.first)
+        if with_difference:
+            said.append(f"{better} above {worse} by {abs(pair.comparison.value):.2f}")
+        else:
+            said.append(f"{pair.first} and {pair.second}")
+    more = len(pairs) - _PAIRS_NAMED
+    return ", ".join(said) + (f" and {more} more pairs" if more > 0 else "")
+
+
+def _removals(summary: Summary) -> Iterator[str]:
+    """LIME and Shapley values are made with one removal: whether the ranking holds under the other."""
+    for removal, swapped in summary.swapped.items():
+        how = _REMOVED.get(removal, removal)
+        if swapped:
+            yield f"With words {how} instead, the ranking changes: {_named(swapped)} stand the other way round."
+        elif summary.comparisons:
+            yield f"With words {how} instead, no two methods that are told apart change places."
+
+
+def _caveats(evaluation: Evaluation) -> Iterator[str]:
+    summary = evaluation.summary
+    if len(evaluation) < _FEW:
+        yield f"{len(evaluation)} texts are few: below {_FEW} these intervals may be too short."
+    if summary.is_at_most:
+        unknown = sum(count for how, count in summary.limits.items() if how in ("searched", "found"))
+        yield (
+            f"The best possible order is not known for {unknown:,} of {len(evaluation):,} texts: scores are at most "
+            "what they say, and methods can still be compared."
+        )
+    elif math.isfinite(summary.gap) and summary.gap > 0.01:
+        yield f"The best possible is certified to {summary.gap:.0%}.".replace("%", " %")
+    for removal in summary.removals:
+        outside = summary.mean(Key("out-of-distribution", "outside", removal=removal, output=summary.output))
+        if outside.value > _OFTEN_OUTSIDE:
+            share = f"{outside.value:.0%}".replace("%", " %")
+            yield (
+                f"With words {_REMOVED.get(removal, removal)}, {share} of the outputs lie outside the range of whole "
+                "texts: the model is asked about inputs that it was not made for."
+            )
+    yield from _sampling(evaluation)
+    if skipped := evaluation.about.get("skipped"):
+        yield f"Left out, because they do not apply to this model: {', '.join(skipped)}."
+
+
+def _sampling(evaluation: Evaluation) -> Iterator[str]:
+    """Would more samples change the rank?"""
+    moves = [move for signed in (True, False) for move in _moves(evaluation, signed)]
+    if moves:
+        yield f"With four times the samples, on the first 20 texts: {'; '.join(moves)}."
+
+
+def _moves(evaluation: Evaluation, signed: bool) -> Iterator[str]:
+    """How far each method of one table that draws samples moves, and from which rank to which."""
+    summary = evaluation.summary
+    place = {"removal": summary.removal, "output": summary.output}
+    best = evaluation.of(Key("comprehensiveness", "best above chance", **place))
+    names = [name for name, own in evaluation.methods.items() if own["signed"] == signed]
+    order = "towards" if signed else "absolute"
+    before = {name: evaluation.of(Key("sampling", "above chance", name, order=order, **place)) for name in names}
+    for name in names:
+        after = evaluation.of(Key("sampling", "above chance, 4 × samples", name, order=order, **place))
+        known = np.isfinite(after) & np.isfinite(best)
+        if not known.any() or not best[known].sum() > 0.0:
+            continue
+        sums = {other: float(column[known].sum()) for other, column in before.items()}
+        moved = (float(after[known].sum()) - sums[name]) / float(best[known].sum())
+        ranks = [
+            1 + sum(sums[other] > own for other in names if other != name) for own in (sums[name], after[known].sum())
+        ]
+        told = "keeps its rank" if ranks[0] == ranks[1] else f"goes from rank {ranks[0]} to {ranks[1]} of {len(names)}"
+        yield f"{name} moves by {moved:+.3f} and {told}"
+
+
+def interval(score: Interval) -> str:
+    """A score with its interval."""
+    return f"{score.value:.2f} [{score.low:.2f}, {score.high:.2f}]"
+
+
+def _needed(texts: int | None) -> str:
+    return "" if texts is None else f"; about {_rounded(texts):,} needed"
+
+
+def _rounded(texts: int) -> int:
+    """Two digits: it is a guess."""
+    if texts < 100:
+        return texts
+    unit = 10 ** (len(str(texts)) - 2)
+    return -(-texts // unit) * unit

@@ -1,0 +1,197 @@
+"""A lower bound of a sum of quotients over the sets of k removed features, by convex envelopes of the heads.
+
+Each head sees a set S only as a point (x, y): its denominator, and its numerator with a multiple of the denominator
+taken off, so that N/D = ρ + y/x. The points of all sets of one size lie in a convex polygon, and a polygon around it is
+cut out by a number of directions, one sort for each, which serves all sizes at once. For any slopes (β, γ) of the head
+
+    y/x  >=  α + β y + γ x     on the polygon, with α = min over the polygon of y/x - β y - γ x
+
+For a fixed x that is linear in y, so the minimum lies on the border: at a corner, or on an edge where y = p + q x and
+p/x - (β q + γ) x has its least value inside. The sum over heads of the right-hand sides is linear in the set, and one
+more sort finds its least value:
+
+    Σ_h y_h/x_h  >=  Σ_h α_h  +  min_{|S| = k} Σ_h (β_h y_h(S) + γ_h x_h(S))
+
+Slopes of 0 give the sum of the heads' own optima. The best slopes are found by subgradient steps of Polyak's length,
+since the right-hand side is concave in them; every step's bound is valid, and the highest counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats, Integers
+from limelight.theory.quadrature import UNIT
+from limelight.theory.ratio_game import RatioGame
+
+_DIRECTIONS = 64
+"""Sides of the polygon around a head's points: four times as many improve the bound by a tenth of its gap."""
+_ANGLES = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+_COS, _SIN = np.cos(_ANGLES), np.sin(_ANGLES)
+_ROUNDING = 64.0
+"""Operations, beyond one per feature, whose rounding the bound allows for: a corner divides by sin(2π / 64), 1 / 10."""
+
+_SAME = 1e-24
+"""The square of a distance, as a part of the largest, that is no distance."""
+
+
+@dataclass(frozen=True)
+class HeadPoints:
+    """A game of one class as points: with everything kept each head is at x = 1, y = 0; removing j moves it."""
+
+    step_x: Floats  # (K, d)
+    step_y: Floats  # (K, d)
+    offset: float  # the output is offset + the mean over heads of y/x
+    least_x: Floats  # (K,)
+    rounding: Floats  # (2, K): what rounding may add to an x and a y
+
+    @classmethod
+    def of(cls, game: RatioGame) -> HeadPoints:
+        A, B = game.A[:, :, 0], game.B[:, :, 0]
+        unit = game.c0 + game.a.sum(axis=1)
+        rho = (game.C0[:, 0] + A.sum(axis=1)) / unit
+        total_x = (game.c0 + (game.a + game.b).sum(axis=1)) / unit
+        total_y = (np.abs(game.C0[:, 0]) + (np.abs(A) + np.abs(B)).sum(axis=1)) / unit + np.abs(rho) * total_x
+        return cls(
+            step_x=(game.b - game.a) / unit[:, None],
+            step_y=((B - rho[:, None] * game.b) - (A - rho[:, None] * game.a)) / unit[:, None],
+            offset=float(rho.mean()),
+            least_x=game.denominator_range()[0] / unit,
+            rounding=(game.n_features + _ROUNDING) * UNIT * np.stack([total_x, total_y]),
+        )
+
+    def of_sets(self, kept: Coalitions) -> tuple[Floats, Floats]:
+        """x and y of sets (n, d): (K, n) each."""
+        removed = (~kept).T.astype(np.float64)
+        return np.maximum(1.0 + self.step_x @ removed, self.least_x[:, None]), self.step_y @ removed
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """β and γ of each head and size: (K, n) each."""
+
+    beta: Floats
+    gamma: Floats
+
+    @classmethod
+    def at(cls, points: HeadPoints, kept: Coalitions) -> Slopes:
+        """Those of y/x itself at the points of these sets, one set per size."""
+        x, y = points.of_sets(kept)
+        return cls(1.0 / x, -y / x**2)
+
+    def rows(self, chosen: Integers | Coalitions) -> Slopes:
+        return Slopes(self.beta[:, chosen], self.gamma[:, chosen])
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The heads' polygons for some sizes: corners, and the edges that follow them, y = p + q x."""
+
+    x: Floats  # (K, n, M)
+    y: Floats
+    p: Floats
+    q: Floats
+    low: Floats  # x at the ends of an edge
+    high: Floats
+
+    @classmethod
+    def of(cls, points: HeadPoints, base: tuple[Floats, Floats], free: Integers, sizes: Integers) -> Envelope:
+        """Of the sets that remove `sizes` of the `free` features, from a point (x, y) of each head."""
+        step_x, step_y = points.step_x[:, free], points.step_y[:, free]
+        unit_x, unit_y = (np.maximum(np.abs(step).sum(axis=1), 1e-300) for step in (step_x, step_y))
+        half = _DIRECTIONS // 2  # the other half looks the other way: the same sort from its end
+        along = _COS[:half, None] * (step_x / unit_x[:, None])[:, None] + (
+            _SIN[:half, None] * (step_y / unit_y[:, None])[:, None]
+        )
+        along = np.sort(along, axis=-1)
+        nothing = np.zeros((*along.shape[:2], 1))
+        least = np.concatenate([nothing, np.cumsum(along, axis=-1)], axis=-1)[:, :, sizes]
+        most = np.concatenate([nothing, np.cumsum(along[:, :, ::-1], axis=-1)], axis=-1)[:, :, sizes]
+        reach = np.moveaxis(np.concatenate([most, -least], axis=1), 1, -1)  # (K, n, M)
+        following = np.roll(reach, -1, axis=-1)
+        cos_next, sin_next, sine = np.roll(_COS, -1), np.roll(_SIN, -1), np.sin(_ANGLES[1])
+        x = base[0][:, None, None] + unit_x[:, None, None] * (reach * sin_next - following * _SIN) / sine
+        y = base[1][:, None, None] + unit_y[:, None, None] * (following * _COS - reach * cos_next) / sine
+        x = np.maximum(x, points.least_x[:, None, None])
+        x_next, y_next = np.roll(x, -1, axis=-1), np.roll(y, -1, axis=-1)
+        width = x_next - x
+        q = np.divide(y_next - y, width, out=np.zeros_like(width), where=np.abs(width) > 1e-12 * x)
+        return cls(x, y, y - q * x, q, np.minimum(x, x_next), np.maximum(x, x_next))
+
+    def least(self, slopes: Slopes) -> tuple[Floats, Floats, Floats]:
+        """α of each head and size, and the point (x, y) where it is: (K, n) each."""
+        beta, gamma = slopes.beta[..., None], slopes.gamma[..., None]
+        at_corner = self.y / self.x - beta * self.y - gamma * self.x
+        corner = at_corner.argmin(axis=-1)[..., None]
+        tilt = beta * self.q + gamma
+        turning = (self.p > 0.0) & (tilt < 0.0)
+        x = np.sqrt(np.divide(self.p, -tilt, out=np.zeros_like(tilt), where=turning))
+        turning &= (x > self.low) & (x < self.high)
+        inside = 2.0 * np.sqrt(np.where(turning, -self.p * tilt, 0.0)) + self.q - beta * self.p
+        inside = np.where(turning, inside, np.inf)
+        edge = inside.argmin(axis=-1)[..., None]
+
+        def taken(values: Floats, at: Integers) -> Floats:
+            return np.take_along_axis(values, at, axis=-1)[..., 0]
+
+        on_edge = taken(inside, edge) < taken(at_corner, corner)
+        x_edge = taken(x, edge)
+        return (
+            np.where(on_edge, taken(inside, edge), taken(at_corner, corner)),
+            np.where(on_edge, x_edge, taken(self.x, corner)),
+            np.where(on_edge, taken(self.p, edge) + taken(self.q, edge) * x_edge, taken(self.y, corner)),
+        )
+
+
+def envelope_bound(
+    points: HeadPoints,
+    base: tuple[Floats, Floats],
+    free: Integers,
+    sizes: Integers,
+    start: Slopes,
+    targets: Floats,
+    steps: int,
+) -> tuple[Floats, Slopes, Coalitions]:
+    """No set that removes `sizes` of the `free` features from `base` has a lower output than this: (n,).
+
+    And the slopes that showed it, and the sets (n, f) that they make lowest: what is kept of the free features.
+    `targets`: outputs that the bound need not exceed; the nearer they are to the truth, the better the steps.
+    """
+    heads, n, d = len(points.step_x), len(sizes), len(free)
+    step_x, step_y = points.step_x[:, free], points.step_y[:, free]
+    scale_x, scale_y = (np.maximum(np.abs(step).sum(axis=1), 1e-300)[:, None] for step in (step_x, step_y))
+    polygon = Envelope.of(points, base, free, sizes)
+    steepest = np.abs(polygon.y / polygon.x**2).max(axis=-1).T  # how fast y/x may change with x
+    slopes, best_slopes = start, start
+    best, kept = np.full(n, -np.inf), np.ones((n, d), dtype=np.bool_)
+    rows, keeps = np.arange(n), np.arange(d) >= sizes[:, None]
+    for _ in range(steps):
+        alpha, x, y = polygon.least(slopes)
+        prices = slopes.beta.T @ step_y + slopes.gamma.T @ step_x  # (n, d)
+        order = np.argsort(prices, axis=1, kind="stable")
+        paid = np.cumsum(np.take_along_axis(prices, order, axis=1), axis=1)
+        least = np.where(sizes > 0, paid[rows, np.maximum(sizes, 1) - 1] if d else 0.0, 0.0)
+        fixed = slopes.gamma.T @ base[0] + slopes.beta.T @ base[1]
+        slack = (1.0 / points.least_x + np.abs(slopes.beta.T)) @ points.rounding[1]
+        slack += (steepest + np.abs(slopes.gamma.T)) @ points.rounding[0]
+        bound = points.offset + (alpha.sum(axis=0) + fixed + least - slack) / heads
+        chosen = np.empty((n, d), dtype=np.bool_)
+        np.put_along_axis(chosen, order, keeps, axis=1)
+        better = bound > best
+        best, kept = np.where(better, bound, best), np.where(better[:, None], chosen, kept)
+        best_slopes = Slopes(
+            np.where(better, slopes.beta, best_slopes.beta), np.where(better, slopes.gamma, best_slopes.gamma)
+        )
+        short = heads * np.maximum(targets - bound, 0.0)
+        if not short.any():
+            break
+        removed = (~chosen).T.astype(np.float64)
+        by_beta = (base[1][:, None] + step_y @ removed - y) / scale_y
+        by_gamma = (base[0][:, None] + step_x @ removed - x) / scale_x
+        square = (by_beta**2).sum(axis=0) + (by_gamma**2).sum(axis=0)
+        # In units of all that removal moves: nearer than rounding, the slopes are as good as they get.
+        length = np.divide(short, square, out=np.zeros(n), where=square > _SAME)
+        slopes = Slopes(slopes.beta + length * by_beta / scale_y, slopes.gamma + length * by_gamma / scale_x)
+    return best, best_slopes, kept

@@ -1,0 +1,223 @@
+"""How far the output of a ratio game can be moved by removing k of its features.
+
+For one document of a single attention layer these are known, where other models can only be searched:
+
+- what k features removed at random leave on average, exactly (`size_means`);
+- the lowest and the highest output that k removed features can leave: found by search (`removal_search`), with a
+  certificate of how far the truth may be from it (`removal_bounds`);
+- the best and the worst order to remove them in, with a bound that no order exceeds;
+- the fewest features that change the sign of the output.
+
+`limelight.theory.orders` has what holds for any game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from limelight.arrays import Coalitions, Floats, Integers, whole_number
+from limelight.errors import ParameterError
+from limelight.theory.head_optima import head_optima
+from limelight.theory.moments import DEFAULT_TOLERANCE, checked_targets
+from limelight.theory.orders import (
+    MOST_ENUMERATED,
+    EnumeratedLimits,
+    Order,
+    all_coalitions,
+    aopc,
+    beam_search,
+    limits_by_enumeration,
+    sets_of_order,
+)
+from limelight.theory.ratio_game import RatioGame
+from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
+from limelight.theory.removal_search import greedy_order, improved_order, lowest_found
+from limelight.theory.values import moments_of_many
+from limelight.threads import one_thread
+
+__all__ = [
+    "EFFORT",
+    "MOST_ENUMERATED",
+    "EnumeratedLimits",
+    "Flip",
+    "Order",
+    "Removals",
+    "all_coalitions",
+    "aopc",
+    "beam_search",
+    "best_order",
+    "best_removals",
+    "limits_by_enumeration",
+    "sets_of_order",
+    "size_means",
+    "smallest_flip",
+]
+
+
+@dataclass(frozen=True)
+class Removals:
+    """For each number of removed features: the lowest and the highest output that was found, and what is possible.
+
+    lowest_bound <= the lowest output there is <= lowest, and highest <= the highest output there is <= highest_bound.
+    """
+
+    sizes: Integers  # (n,): how many features are removed
+    lowest: Floats  # (n,)
+    lowest_bound: Floats  # (n,)
+    highest: Floats  # (n,)
+    highest_bound: Floats  # (n,)
+    lowest_sets: Coalitions  # (n, d): what is kept
+    highest_sets: Coalitions  # (n, d)
+
+    @property
+    def gap(self) -> float:
+        """The widest distance of what was found from its bound."""
+        return float(np.max([self.lowest - self.lowest_bound, self.highest_bound - self.highest], initial=0.0))
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The fewest features whose removal changes the sign of the output, as far as it is known.
+
+    `size` and `kept` are None where no such set was found. No set of fewer than `at_least` features does it; that is
+    d + 1 where it is certain that none does.
+    """
+
+    size: int | None
+    kept: Coalitions | None  # (d,)
+    at_least: int
+    n_features: int
+
+    @property
+    def is_certified(self) -> bool:
+        """No smaller set exists; or none at all, where none was found."""
+        return self.at_least == (self.n_features + 1 if self.size is None else self.size)
+
+
+def size_means(game: RatioGame, column: int, tolerance: float = DEFAULT_TOLERANCE) -> Floats:
+    """F_k, the exact mean output over all coalitions with k features removed, k = 0 … d: that of random orders."""
+    (chosen,) = checked_targets(game, column)
+    no_weights = np.zeros(game.n_features + 1)
+    return moments_of_many([game], [chosen], [no_weights], tolerance, "cpu")[0].F[0]
+
+
+def best_removals(
+    game: RatioGame, column: int, sizes: Sequence[int] | Integers | None = None, effort: int = EFFORT
+) -> Removals:
+    """The lowest and the highest output with exactly k features removed, for each k of `sizes` (all, if None).
+
+    Where all sets of a size were tried, the bound is what was found. Else `effort` branches narrow the gap, until it is
+    a thousandth of the range that the sizes span.
+    """
+    asked, one = checked_sizes(game, sizes), one_class(game, column)
+    low, high = _lowest(one, asked, effort), _lowest(negated(one), asked, effort)
+    return Removals(asked, low.found, low.bound, -high.found, -high.bound, low.kept, high.kept)
+
+
+def best_order(
+    game: RatioGame, column: int, worst: bool = False, effort: int = EFFORT, removals: Removals | None = None
+) -> Order:
+    """An order of removal with a high AOPC, and a bound that no order's exceeds; or a low one's, and a lower bound.
+
+    Up to 12 features it is proved best, by enumeration. Beyond, the bound adds up the lowest outputs of each size, as
+    if sets need not be nested; `removals` of all sizes, where they are at hand, save that work.
+    """
+    one, d = one_class(game, column), game.n_features
+    if d <= MOST_ENUMERATED:
+        limits = limits_by_enumeration(one.evaluate(all_coalitions(d))[:, 0], d)
+        return limits.worst if worst else limits.best
+    if worst:
+        one = negated(one)
+    bound, kept = _of_all_sizes(one, worst, effort, removals)
+    # Features that good sets of most sizes remove go first.
+    by_sets = np.argsort(kept.sum(axis=0), kind="stable")
+    with one_thread():
+        order, outputs = improved_order(one, [greedy_order(one), by_sets])
+    highest = max(float(outputs[0] - bound[1:].mean()), aopc(outputs))
+    return Order(order, -outputs, -highest) if worst else Order(order, outputs, highest)
+
+
+def smallest_flip(game: RatioGame, column: int, effort: int = EFFORT) -> Flip:
+    """The fewest features whose removal gives the output the other sign: of a contrast, the other label.
+
+    One head changes its sign with its numerator, whatever the denominator: one sort. With several heads, no set of k
+    features flips where the bound of that size does not. An output of 0 has no sign, and is not the other one.
+    """
+    one, d = one_class(game, column), game.n_features
+    if float(one.evaluate(np.ones((1, d), dtype=np.bool_))[0, 0]) < 0.0:
+        one = negated(one)
+    if game.n_heads == 1:
+        kept = sets_of_order(np.argsort((one.B - one.A)[0, :, 0], kind="stable"))
+        flipped = np.flatnonzero(one.evaluate(kept)[:, 0] < 0.0)
+        if not len(flipped):
+            return Flip(None, None, d + 1, d)
+        return Flip(int(flipped[0]), kept[flipped[0]], int(flipped[0]), d)
+    sizes = np.arange(d + 1)
+    with one_thread():
+        lowest = LowestOutputs(one, sizes, *lowest_found(one, sizes, head_optima(one, sizes)[1]))
+        # Only whether a size flips is asked, and only of those below the smallest that was found to.
+        below = np.cumsum(lowest.found < 0.0) == 0
+        lowest.tighten(np.where(below, 0.0, -np.inf), checked_effort(effort))
+    flipped, possible = np.flatnonzero(lowest.found < 0.0), np.flatnonzero(lowest.bound < 0.0)
+    at_least = int(possible[0]) if len(possible) else d + 1
+    if not len(flipped):
+        return Flip(None, None, at_least, d)
+    return Flip(int(flipped[0]), lowest.kept[flipped[0]], at_least, d)
+
+
+# ── a game of one class ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def one_class(game: RatioGame, column: int) -> RatioGame:
+    """The game of one class alone."""
+    (chosen,) = checked_targets(game, column)
+    return game.along(np.eye(game.n_classes)[chosen])
+
+
+def negated(game: RatioGame) -> RatioGame:
+    """The game whose output has the other sign: its lowest outputs are the highest of the game."""
+    return RatioGame(game.a, -game.A, game.b, -game.B, game.c0, -game.C0)
+
+
+def checked_sizes(game: RatioGame, sizes: Sequence[int] | Integers | None) -> Integers:
+    """Numbers of removed features that the game has."""
+    d = game.n_features
+    if sizes is None:
+        return np.arange(d + 1)
+    asked = np.array([whole_number("a number of removed features", size, 0) for size in sizes], dtype=np.int64)
+    if not len(asked):
+        raise ParameterError("no number of removed features was asked for: name one, or leave sizes out for all")
+    if asked.max() > d:
+        raise ParameterError(f"{asked.max()} features cannot be removed: this game has {d}")
+    return asked
+
+
+def checked_effort(effort: int) -> int:
+    """How many branches may be tried."""
+    return whole_number("effort", effort, 0, " (branches that may be tried)")
+
+
+def _lowest(game: RatioGame, sizes: Integers, effort: int) -> LowestOutputs:
+    """Found by search, bounded as far as the effort carries."""
+    with one_thread():
+        found, kept = lowest_found(game, sizes, head_optima(game, sizes)[1])
+        outputs = LowestOutputs(game, sizes, found, kept)
+        outputs.tighten(found - CLOSE_ENOUGH * float(found.max() - found.min()), checked_effort(effort))
+    return outputs
+
+
+def _of_all_sizes(one: RatioGame, worst: bool, effort: int, removals: Removals | None) -> tuple[Floats, Coalitions]:
+    """Bounds of the lowest outputs of each size, and the sets found: of the negated game for a worst order."""
+    every = np.arange(one.n_features + 1)
+    if removals is None:
+        lowest = _lowest(one, every, effort)
+        return lowest.bound, lowest.kept
+    if not np.array_equal(removals.sizes, every):
+        raise ParameterError(
+            f"an order passes through all sizes, 0 to {one.n_features}: these removals are of sizes "
+            f"{removals.sizes.tolist()}; ask for all, or leave them out"
+        )
+    return (-removals.highest_bound, removals.highest_sets) if worst else (removals.lowest_bound, removals.lowest_sets)
