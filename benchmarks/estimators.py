@@ -65,8 +65,8 @@ def truths(model: Any, text: str, target: tuple[str, str], reference: int | None
     pairs = PairedShapley(ask, len(features), 10**6)
     pairs.extend(reference)
     regression = SignRegression(pairs._kept)
-    values, scales = regression.values(pairs._odd[:, 0], float((pairs.everything - pairs.nothing)[0]))
-    return {"lime": (fit.coefficients[:, 0], fit.stderr[:, 0]), "shapley": (values, regression.stderr(scales))}
+    values, moves = regression.fitted(pairs._odd[:, 0], float((pairs.everything - pairs.nothing)[0]))
+    return {"lime": (fit.coefficients[:, 0], fit.stderr[:, 0]), "shapley": (values, moves.stderr())}
 
 
 def main() -> None:

@@ -545,7 +545,7 @@ def test_methods_lists_all_with_what_they_need(columns: str) -> None:
                 # As it is typed after --set.
                 assert f"{name}={default}" in words or f"{name}={str(default).lower()}" in words
     assert "needs ratio game, not sampled, only for --removal mask and outputs linear in the logits" in words
-    assert "sampled: needs perturbation, sampled n_samples=5000 n_permutations=none" in words
+    assert "sampled: needs perturbation, sampled n_samples=none until=none seconds=none n_permutations=none" in words
     assert max(map(len, result.stdout.splitlines())) <= int(columns)
 
 

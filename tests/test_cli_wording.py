@@ -41,11 +41,11 @@ def test_examples_hold() -> None:
 def test_every_option_that_is_named_exists() -> None:
     import inspect
 
-    from limelight.cli import train
+    from limelight.cli import corpus, train
 
     typed = {
         f"--{name.replace('_', '-')}"
-        for command in (explain.explain, train.train)
+        for command in (explain.explain, train.train, corpus.run)
         for name in inspect.signature(command).parameters
     }
     assert set(wording._OPTIONS.values()) <= typed

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from limelight.document import Document
-from limelight.errors import LimelightError
+from limelight.errors import Interrupted, LimelightError
 from limelight.explainers.method import Method, Way, methods
 from limelight.explaining import compare, explain
 from limelight.explanation import Comparison, Explanation, Prediction
@@ -22,6 +22,8 @@ from limelight.theory.ratio_game import RatioGame
 from limelight.view import View
 
 if TYPE_CHECKING:
+    from limelight.evaluation.result import Evaluation
+    from limelight.evaluation.run import evaluate
     from limelight.models.load import load, wrap
     from limelight.models.words.attention import AttentionClassifier, AttentionConfig
     from limelight.models.words.transformer import TransformerClassifier
@@ -33,7 +35,9 @@ __all__ = [
     "AttentionConfig",
     "Comparison",
     "Document",
+    "Evaluation",
     "Explanation",
+    "Interrupted",
     "LimelightError",
     "Method",
     "Prediction",
@@ -43,6 +47,7 @@ __all__ = [
     "View",
     "Way",
     "compare",
+    "evaluate",
     "explain",
     "load",
     "methods",
@@ -53,13 +58,17 @@ __all__ = [
 _LATER = {
     "AttentionClassifier": "limelight.models.words.attention",
     "AttentionConfig": "limelight.models.words.attention",
+    "Evaluation": "limelight.evaluation.result",
     "TransformerClassifier": "limelight.models.words.transformer",
+    "evaluate": "limelight.evaluation.run",
     "load": "limelight.models.load",
     "wrap": "limelight.models.load",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "corpus":
+        return importlib.import_module("limelight.corpus")
     if name not in _LATER:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

@@ -15,15 +15,18 @@ from limelight.document import Document, Span
 from limelight.errors import (
     CapabilityError,
     InputError,
+    Interrupted,
     NumericalError,
     ParameterError,
     TooLargeError,
     known_name,
     shown,
 )
+from limelight.explainers.exact import BY_SIZE, exact_weights_of_several
 from limelight.explainers.method import (
     Approximate,
     Bounded,
+    Cut,
     Exact,
     Method,
     Question,
@@ -36,14 +39,17 @@ from limelight.explainers.method import (
 )
 from limelight.explainers.method import methods as all_methods
 from limelight.explanation import Explanation, GroupWeights, Prediction
-from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
+from limelight.features import NOBODY, Features, Parts, Wanted, checked_kind, divided_words, features_of
 from limelight.outputs import Output, Quantity, probabilities
-from limelight.progress import Progress
+from limelight.progress import Progress, Watching
 from limelight.verdict import verdict
 from limelight.view import Divisible, KnowsWords, Noting, Perturbable, Removal, View
 
 Chosen = tuple[Method, Way]
 T = TypeVar("T")
+_SECONDS = "seconds"
+"""The option of methods that draw for some time."""
+_LEAST_SECONDS = 1e-3
 _SEED_BITS = 128
 """As many as the entropy that NumPy recommends for a seed."""
 
@@ -72,6 +78,23 @@ def _check_progress(progress: object) -> None:
             f"progress must have {', '.join(events[:-1])} and {events[-1]}, as limelight.Progress has: got "
             f"{shown(progress)}; leave it out to hear nothing"
         )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A text that was read: what the model says of it, and the questions about it, one per quantity."""
+
+    prediction: Prediction
+    questions: list[Question[Any]]
+
+    @property
+    def view(self) -> View:
+        view: View = self.questions[0].view
+        return view
+
+    @property
+    def features(self) -> Features:
+        return self.questions[0].features
 
 
 @dataclass(frozen=True)
@@ -113,13 +136,35 @@ class Asked:
         prediction = predict(view)
         questions = self._questions(view, features, prediction)
         explanations: list[Explanation] = []
-        for method, way in chosen:
+        for asked, (method, way) in self._sharing_time(chosen):
             try:
-                explanations += self._answered(method, way, questions, prediction)
+                explanations += asked._answered(method, way, questions, prediction)
             except CapabilityError:
                 if methods is not None:  # what nobody named is shown where the model can do it
                     raise
+            except Interrupted as cut:
+                raise Interrupted([*explanations, *cut.explanations]) from None
+            except KeyboardInterrupt:
+                if not explanations:
+                    raise
+                raise Interrupted(explanations) from None
         return explanations
+
+    def _sharing_time(self, chosen: Sequence[Chosen]) -> Iterator[tuple[Asked, Chosen]]:
+        """Each method with what is asked of it: those that draw share the seconds, and who needs less leaves more."""
+        timed = [_SECONDS in way.options for _, way in chosen]
+        given = self.options.get(_SECONDS)
+        if sum(timed) < 2 or not isinstance(given, int | float) or not given > 0.0:
+            yield from ((self, own) for own in chosen)
+            return
+        left = float(given)
+        for i, own in enumerate(chosen):
+            if not timed[i]:
+                yield self, own
+                continue
+            started = time.monotonic()
+            yield replace(self, options={**self.options, _SECONDS: max(left, _LEAST_SECONDS) / sum(timed[i:])}), own
+            left -= time.monotonic() - started
 
     def of_many(self, views: Sequence[View], method: Method) -> list[list[Explanation]]:
         """One method on many texts, together where its way can do that: for each text an explanation per quantity."""
@@ -127,16 +172,98 @@ class Asked:
             return []
         featured = [self._featured(view) for view in views]
         ways = [self._chosen(view, features, [method])[0][1] for view, features in featured]
-        way = ways[0]
-        if way.many is None or any(other is not way for other in ways):
+        if ways[0].many is None or any(other is not ways[0] for other in ways):
             return [self.explanations(view, [method]) for view in views]
-        predictions = [predict(view) for view, _ in featured]
-        per_text = [self._questions(*own, prediction) for own, prediction in zip(featured, predictions, strict=True)]
-        weights, seconds = self._together(method, way, [question for own in per_text for question in own])
+        return self.of_prepared([self._prepared(*own, self.seed) for own in featured], [method])[0]
+
+    def prepared(self, view: View, seed: int) -> Prepared:
+        """A text with its features, its prediction and the questions about it, for several methods to share."""
+        return self._prepared(*self._featured(view), seed)
+
+    def _prepared(self, view: View, features: Features, seed: int) -> Prepared:
+        prediction = predict(view)
+        questions = self._questions(view, features, prediction)
+        return Prepared(prediction, [replace(question, seed=seed) for question in questions])
+
+    def of_prepared(
+        self,
+        texts: Sequence[Prepared],
+        methods: Sequence[Method],
+        memory_bytes: int | None = None,
+        beside: Sequence[Method] = (),
+    ) -> list[list[list[Explanation]]]:
+        """For each method, and for each text, an explanation per quantity; what methods can share is computed once.
+
+        `memory_bytes`: how much many texts may take on a GPU; by default a share of what is free. `beside`: methods
+        that may have the options which these do not.
+        """
+        chosen = [self._chosen(own.view, own.features, methods, beside) for own in texts]
+        ways = [[own[i][1] for own in chosen] for i in range(len(methods))]
+        together = [i for i, own in enumerate(ways) if own and own[0].many in BY_SIZE and len(set(map(id, own))) == 1]
+        shared = self._by_size([(methods[i], ways[i][0]) for i in together], texts, memory_bytes) if together else []
+        answers = dict(zip(together, shared, strict=True))
+        return [
+            answers[i] if i in answers else self._of_many(method, ways[i], texts) for i, method in enumerate(methods)
+        ]
+
+    def _by_size(
+        self, chosen: Sequence[Chosen], texts: Sequence[Prepared], memory_bytes: int | None
+    ) -> list[list[list[Explanation]]]:
+        """The methods whose weights follow from means by size: one pass over each text gives them all."""
+        questions = [question for own in texts for question in own.questions]
+        if any(question.features.groups is not None for question in questions):
+            return [self._of_many(method, [way] * len(texts), texts) for method, way in chosen]
+        rules = [BY_SIZE[way.many](**self._own(way)) for _, way in chosen if way.many is not None]
+        started = time.perf_counter()
+        longest = max(questions, key=lambda question: len(question.features))
+        weights = self._computed(
+            *chosen[0], longest, lambda _, **options: exact_weights_of_several(questions, rules, memory_bytes)
+        )
+        seconds = (time.perf_counter() - started) / len(questions) / len(chosen)
+        return [
+            self._explained(method, way, texts, own, seconds)
+            for (method, way), own in zip(chosen, weights, strict=True)
+        ]
+
+    def _of_many(self, method: Method, ways: Sequence[Way], texts: Sequence[Prepared]) -> list[list[Explanation]]:
+        if not ways or ways[0].many is None or any(other is not ways[0] for other in ways):
+            return [
+                self._answered(method, way, own.questions, own.prediction) for way, own in zip(ways, texts, strict=True)
+            ]
+        with self._kept_if_cut(
+            method, ways[0], [(question, own.prediction) for own in texts for question in own.questions]
+        ):
+            weights, seconds = self._together(
+                method, ways[0], [question for own in texts for question in own.questions]
+            )
+        return self._explained(method, ways[0], texts, weights, seconds)
+
+    @contextlib.contextmanager
+    def _kept_if_cut(
+        self, method: Method, way: Way, asked: Sequence[tuple[Question[Any], Prediction]]
+    ) -> Iterator[None]:
+        """Where a way inside is interrupted, what it has is explained and goes along with the interrupt."""
+        started = time.perf_counter()
+        try:
+            yield
+        except Cut as cut:
+            seconds = (time.perf_counter() - started) / max(len(cut.weights), 1)
+            found = [
+                self._explanation(method, way, question, prediction, weights, seconds)
+                for (question, prediction), weights in zip(asked, cut.weights, strict=False)
+            ]
+            raise Interrupted(found) from None
+
+    def _explained(
+        self, method: Method, way: Way, texts: Sequence[Prepared], weights: Sequence[Weights], seconds: float
+    ) -> list[list[Explanation]]:
         answers = iter(weights)
         return [
-            [self._explanation(method, way, question, prediction, next(answers), seconds) for question in own]
-            for own, prediction in zip(per_text, predictions, strict=True)
+            [
+                self._explanation(method, way, question, own.prediction, next(answers), seconds)
+                for question in own.questions
+            ]
+            for own in texts
         ]
 
     def _answered(
@@ -144,7 +271,8 @@ class Asked:
     ) -> list[Explanation]:
         """One method on one text: what one run of the model tells of several quantities is asked for once."""
         if len(questions) > 1 and way.many is not None:
-            weights, seconds = self._together(method, way, questions)
+            with self._kept_if_cut(method, way, [(question, prediction) for question in questions]):
+                weights, seconds = self._together(method, way, questions)
             return [
                 self._explanation(method, way, question, prediction, own, seconds)
                 for question, own in zip(questions, weights, strict=True)
@@ -152,10 +280,26 @@ class Asked:
         explanations = []
         for question in questions:
             started = time.perf_counter()
-            own = self._computed(method, way, question, way.run)
+            watched = replace(question, watch=self._watch(method, way, question, prediction))
+            with self._kept_if_cut(method, way, [(question, prediction)]):
+                own = self._computed(method, way, watched, way.run)
             seconds = time.perf_counter() - started
             explanations.append(self._explanation(method, way, question, prediction, own, seconds))
         return explanations
+
+    def _watch(
+        self, method: Method, way: Way, question: Question[Any], prediction: Prediction
+    ) -> Callable[[Weights], None] | None:
+        """What shows explanations from fewer samples to a progress that watches them."""
+        progress, started = self.progress, time.perf_counter()
+        if not isinstance(progress, Watching):
+            return None
+
+        def watch(weights: Weights) -> None:
+            seconds = time.perf_counter() - started
+            progress.seen(self._explanation(method, way, question, prediction, weights, seconds))
+
+        return watch
 
     def _together(self, method: Method, way: Way, questions: Sequence[Question[Any]]) -> tuple[list[Weights], float]:
         """All questions in one go, and the mean time of one."""
@@ -193,7 +337,9 @@ class Asked:
             )
         return self.output
 
-    def _chosen(self, view: View, features: Features, methods: Sequence[Method] | None) -> list[Chosen]:
+    def _chosen(
+        self, view: View, features: Features, methods: Sequence[Method] | None, beside: Sequence[Method] = ()
+    ) -> list[Chosen]:
         if isinstance(view, Perturbable) and self.removal not in view.removals:
             offered = " or ".join(map(repr, view.removals))
             raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
@@ -203,7 +349,8 @@ class Asked:
         else:
             chosen = [(method, method.required_way(view, terms, features, options)) for method in methods]
         for name in self.options:
-            if not any(name in way.options for _, way in chosen):
+            others = (way for method in beside for way in method.ways)
+            if not any(name in way.options for way in (*(way for _, way in chosen), *others)):
                 raise unknown_option([(method.id, way) for method, way in chosen], name)
         return chosen
 
@@ -288,7 +435,7 @@ class Asked:
         notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
         unknown = view.unknown_words() if isinstance(view, KnowsWords) else frozenset()
         if unknown:
-            stated["unknown"] = [j for j, owned in enumerate(question.features.owned) if unknown.issuperset(owned)]
+            stated["unknown"] = _made_of(unknown, question.features)
             notes = (*notes, _of_unknown(len(unknown), len(document.words)))
         explanation = Explanation(
             text=document.given,
@@ -311,13 +458,28 @@ class Asked:
                 "features": question.features.kind,
                 **({} if self.parts == "both" else {"parts": self.parts}),
                 **{name: getattr(question, name) for name in way.uses},
-                **self._own(way),
+                **_as_it_came_to_be(self._own(way), weights.settings),
             },
             diagnostics={**stated, **weights.diagnostics},
             notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
         )
         said = verdict(explanation, weights.warnings)
         return replace(explanation, diagnostics={**explanation.diagnostics, "warnings": said})
+
+
+def _as_it_came_to_be(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that repeat a computation: what it settled itself is as it was settled, or left out where None."""
+    joined = {**options, **settings}
+    return {name: value for name, value in joined.items() if name not in settings or value is not None}
+
+
+def _made_of(words: frozenset[int], features: Features) -> list[int]:
+    """The features that own no other words than these."""
+    others = np.ones(len(features.owners), dtype=bool)
+    others[list(words)] = False
+    owners = features.owners[others]
+    has_others = np.bincount(owners[owners != NOBODY], minlength=len(features)) > 0
+    return list(np.flatnonzero(~has_others).tolist())
 
 
 def _of_unknown(unknown: int, words: int) -> str:

@@ -48,7 +48,8 @@ def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> No
         assert len(e.spans) == d, f"{d} features but spans for {len(e.spans)}"
         if e.stderr is not None:
             assert e.stderr.shape == (d,), f"{d} features but standard errors of shape {e.stderr.shape}"
-            assert (e.stderr >= 0).all(), "a standard error below zero"
+            assert not (e.stderr < 0).any(), "a standard error below zero"
+            assert not np.isnan(e.stderr).any() or warnings_of(e), "weights without an interval, and nothing is said"
         assert e.seconds >= 0, "time that runs backwards"
 
 

@@ -58,9 +58,9 @@ class LabelledTexts:
         for i, text in enumerate(self.texts, start=1):
             if not isinstance(text, str):
                 raise DataError(f"text {i} is {text!r:.40}, but texts are strings: leave it out, or write it as one")
-            if half := _half_of_a_pair(text):
+            if half := half_of_a_pair(text):
                 raise DataError(f"text {i} holds {half}: write the character in full, or take it out")
-        if half := next(filter(None, map(_half_of_a_pair, self.label_names)), None):
+        if half := next(filter(None, map(half_of_a_pair, self.label_names)), None):
             raise DataError(f"the labels {self.label_names!a:.80} hold {half}: write the character in full")
 
     def __len__(self) -> int:
@@ -137,12 +137,28 @@ def read_texts(
     return IdentifiedTexts(tuple(ids), tuple(joined))
 
 
+def read_rows(
+    path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str] = (), *, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """The first rows of a table, each as a dictionary of the columns named: those that are optional where they are."""
+    file = Path(path)
+    if _is_folder(file):
+        raise DataError(f"{file} is a folder: name a file")
+    columns = _columns(file, [*required, *optional], limit)
+    for name in required:
+        if name not in columns:
+            raise UnknownNameError(f"column of {file}", name, columns)
+    named = [name for name in (*required, *optional) if name in columns]
+    rows = zip(*[columns[name][:limit] for name in named], strict=True)
+    return [dict(zip(named, row, strict=True)) for row in rows]
+
+
 def is_table(file: Path) -> bool:
     """Whether its name says that it has rows and columns."""
     return file.suffix.lower() in SUFFIXES
 
 
-def _advice_on(file: Path) -> str | None:
+def advice_on(file: Path) -> str | None:
     """What to do with a file whose name says that it is of a kind that limelight does not read."""
     suffix = file.suffix.lower()
     return next((advice for advice, suffixes in _ADVICE.items() if suffix in suffixes), None)
@@ -153,6 +169,15 @@ def _advice_on(file: Path) -> str | None:
 
 def _read_columns(file: Path, wanted: Sequence[str], limit: int | None = None) -> list[list[Any]]:
     """The values of these columns; rows beyond `limit` need not be read."""
+    columns = _columns(file, wanted, limit)
+    for name in wanted:
+        if name not in columns:
+            raise UnknownNameError(f"column of {file}", name, columns)
+    return [columns[name] for name in wanted]
+
+
+def _columns(file: Path, wanted: Sequence[str], limit: int | None) -> Columns:
+    """All columns by name; of a kind of file that is read by columns, those that are not wanted are empty."""
     suffix = file.suffix.lower()
     if suffix in (".csv", ".tsv"):
         columns = _read_csv(file, "," if suffix == ".csv" else "\t")
@@ -161,15 +186,12 @@ def _read_columns(file: Path, wanted: Sequence[str], limit: int | None = None) -
     elif suffix == ".parquet":
         columns = _read_parquet(file, wanted, limit)
     else:
-        advice = _advice_on(file)
+        advice = advice_on(file)
         raise DataError(
             f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
             f"{'' if advice is None else f'; {advice}'}"
         )
-    for name in wanted:
-        if name not in columns:
-            raise UnknownNameError(f"column of {file}", name, columns)
-    return [columns[name] for name in wanted]
+    return columns
 
 
 def _is_folder(file: Path) -> bool:
@@ -181,10 +203,10 @@ def _is_folder(file: Path) -> bool:
             f"there is no file {file!s:.{_PATH_SHOWN}}: check the path (the current folder is {os.getcwd()})"
         ) from error
     except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
 
 
-def _unreadable(file: Path, error: Exception) -> DataError:
+def unreadable(file: Path, error: Exception) -> DataError:
     shown = str(file)
     shown = shown if len(shown) <= _PATH_SHOWN else f"{shown[:_PATH_SHOWN]}…"
     return DataError(f"cannot read {shown}: {reason(error)}; check its name, its permissions and the disk")
@@ -194,7 +216,7 @@ def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     except MemoryError as error:
         raise DataError(
             f"{file} has {file.stat().st_size:,} bytes, more than the memory can hold: give a part of it"
@@ -222,7 +244,7 @@ def _read_csv(file: Path, delimiter: str) -> Columns:
         header = next(reader, [])
         columns: Columns = {name: [] for name in header}
         if len(columns) != len(header):
-            raise _same_name(file, header)
+            raise same_name(file, header)
         for row in reader:
             if not row:  # a blank line
                 continue
@@ -249,7 +271,7 @@ def _read_jsonl(file: Path) -> Columns:
         if not line.strip():
             continue
         try:
-            record = json.loads(line, object_pairs_hook=_once)
+            record = json.loads(line, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
             raise DataError(
                 f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
@@ -261,7 +283,7 @@ def _read_jsonl(file: Path) -> Columns:
     return {name: [record.get(name) for record in records] for name in names}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         names = [name for name, _ in pairs]
@@ -269,7 +291,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _same_name(file: Path, names: Sequence[str]) -> DataError:
+def same_name(file: Path, names: Sequence[str]) -> DataError:
     return DataError(f"{file} has two columns of the same name: {', '.join(names):.200}; rename one of them")
 
 
@@ -283,7 +305,7 @@ def _read_parquet(file: Path, wanted: Iterable[str], limit: int | None) -> Colum
             names = parquet.schema_arrow.names
             read = [name for name in wanted if name in names]
             if any(names.count(name) > 1 for name in read):
-                raise _same_name(file, names)
+                raise same_name(file, names)
             # The other columns are named, for an error to list, but not read.
             columns: Columns = {name: [] for name in names}
             for batch in parquet.iter_batches(columns=read):
@@ -323,7 +345,7 @@ def _names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError as error:
-        raise _unreadable(folder, error) from error
+        raise unreadable(folder, error) from error
 
 
 # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -349,7 +371,7 @@ def _check_strings(file: Path, texts: Sequence[Any], column: str) -> None:
             raise DataError(
                 f"{file}: column {column!r} must hold texts, but row {i} is {text!r:.40}; name the right column"
             )
-        if half := _half_of_a_pair(text):
+        if half := half_of_a_pair(text):
             raise DataError(f"{file}: the text of row {i} holds {half}: write the character in full, or remove the row")
 
 
@@ -371,7 +393,7 @@ def _ids(file: Path, values: Sequence[Any], column: str) -> list[int | str]:
     return ids
 
 
-def _half_of_a_pair(text: str) -> str | None:
+def half_of_a_pair(text: str) -> str | None:
     """What is wrong with a text that cannot be written to a file."""
     half = _SURROGATE.search(text)
     return half and f"half of a character ({half[0]!a}, a lone surrogate, at character {half.start() + 1})"
@@ -381,15 +403,15 @@ def _label_strings(file: Path, raw: Sequence[Any], column: str) -> list[str]:
     missing = [i for i, value in enumerate(raw, start=1) if value is None or value == "" or value != value]
     if missing:
         raise DataError(f"{file}: {len(missing)} of {len(raw)} labels are null ({_rows(missing)}): remove these rows")
-    return [_label_string(file, value, i, column) for i, value in enumerate(raw, start=1)]
+    return [label_string(file, value, i, column) for i, value in enumerate(raw, start=1)]
 
 
-def _label_string(file: Path, value: Any, row: int, column: str) -> str:
+def label_string(file: Path, value: Any, row: int, column: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():  # whole numbers that passed through a column of floats
         return str(int(value))
-    if isinstance(value, str) and (half := _half_of_a_pair(value)):
+    if isinstance(value, str) and (half := half_of_a_pair(value)):
         raise DataError(f"{file}: the label of row {row} holds {half}: write the character in full, or remove the row")
     if isinstance(value, int | str):
         return str(value)

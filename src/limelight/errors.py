@@ -11,7 +11,7 @@
     ├── NumericalError           a result that is not finite, or a tolerance that cannot be met
     └── TooLargeError            a question that takes more memory than there is
 
-and what goes well but is not to be relied on, which is no error: ExplanationWarning.
+and what goes well but is not to be relied on, which is no error: ExplanationWarning; and Ctrl-C: Interrupted.
 
 Each message says what was wrong, what was given, and what to do.
 """
@@ -19,7 +19,8 @@ Each message says what was wrong, what was given, and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from limelight.show.visible import visible
 
@@ -112,3 +113,23 @@ class TooLargeError(LimelightError, MemoryError):
 
 class ExplanationWarning(UserWarning):
     """Something speaks against relying on an explanation: the sentences of its diagnostics["warnings"]."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while explanations were computed: `explanations` are those that were reached.
+
+    The last one has the samples that there were; its diagnostics["stopped"] is "interrupted". It is a
+    KeyboardInterrupt, so a loop over texts ends as well, unless it catches this.
+    """
+
+    def __init__(self, explanations: Sequence[Any]) -> None:
+        super().__init__(f"interrupted with {len(explanations)} explanation{'s' * (len(explanations) != 1)}")
+        self.explanations = tuple(explanations)
+
+    @property
+    def explanation(self) -> Any:
+        """The last one that was reached."""
+        return self.explanations[-1]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.explanations,)

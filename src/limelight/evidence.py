@@ -16,18 +16,18 @@ import numpy.typing as npt
 
 from limelight.arrays import Floats
 from limelight.explanation import Explanation
+from limelight.theory.student import INTERVAL as INTERVAL
+from limelight.theory.student import as_normal
 
 FALSE_DISCOVERIES = 0.05
 """The expected share of features that are called told from zero and are not."""
-INTERVAL = 1.959963984540054
-"""Standard errors on each side of a 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Evidence:
     """For each feature of an explanation: whether its weight is told from zero, and its 95 % interval.
 
-    `half_width` is None where nothing was sampled.
+    `half_width` is None where nothing was sampled. A weight without an interval (NaN) is never told from zero.
     """
 
     told: npt.NDArray[np.bool_]
@@ -62,23 +62,8 @@ def evidence_of(weights: Floats, stderr: Floats | None, rounding: float, freedom
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(beyond == 0.0, 0.0, beyond / stderr)
     half_width = INTERVAL * stderr
-    told = _discovered(_as_normal(z, freedom), FALSE_DISCOVERIES)
+    told = _discovered(z if freedom is None else as_normal(z, freedom), FALSE_DISCOVERIES)
     return Evidence(told & (beyond > half_width), half_width)  # an interval that ends at 0 is not told from it
-
-
-def _as_normal(ratios: Floats, freedom: int | None) -> Floats:
-    """Weights over their standard errors, as normal numbers of the same rarity.
-
-    Standard errors from few samples are widened for 95 %, so that ratio 1.96 is there what 1.96 is to a normal number.
-    Further out Student's distribution has more than the normal one: Wallace's transformation of it (1959), which is off
-    by less than 2 % of z from three degrees of freedom on, says how much.
-    """
-    if freedom is None:
-        return ratios
-    scale = (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
-    widened = math.sqrt(freedom * math.expm1((INTERVAL * scale) ** 2 / freedom)) / INTERVAL
-    with np.errstate(over="ignore"):
-        return np.sqrt(freedom * np.log1p((ratios * widened) ** 2 / freedom)) / scale
 
 
 def _discovered(z: Floats, level: float) -> npt.NDArray[np.bool_]:
@@ -128,6 +113,8 @@ def accuracy_in_words(explanation: Explanation) -> str:
     """How the weights were computed. "exact" would read as "right", which no explanation is."""
     if explanation.diagnostics.get("complete"):
         return "no sampling, every combination of words was asked"
+    if explanation.diagnostics.get("noise_alone"):
+        return "no sampling, but a function whose answers vary"
     if explanation.accuracy in ("sampled", "approximate"):
         return explanation.accuracy
     error = rounding_of(explanation)

@@ -18,7 +18,7 @@ import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -224,11 +224,9 @@ def _features(
     spans: list[tuple[Span, ...]],
     groups: Groups | None = None,
 ) -> Features:
-    owner_of = [NOBODY] * len(document.words)
-    for j, group in enumerate(owned):
-        for i in group:
-            owner_of[i] = j
-    owners = np.array(owner_of, dtype=np.int64)
+    owners = np.full(len(document.words), NOBODY, dtype=np.int64)
+    sizes = list(map(len, owned))
+    owners[np.fromiter(chain.from_iterable(owned), np.int64, sum(sizes))] = np.repeat(np.arange(len(owned)), sizes)
     owners.flags.writeable = False
     return Features(kind, tuple(names), tuple(map(tuple, owned)), tuple(spans), owners, groups)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from limelight.show.visible import visible
 
@@ -27,6 +27,14 @@ class Progress(Protocol):
 
     def say(self, line: str) -> None:
         """A line that is to stay."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A progress that is shown what samples say so far, whenever their number has about doubled."""
+
+    def seen(self, explanation: Any) -> None:
+        """An explanation from fewer samples than were asked for; its diagnostics["stopped"] is "drawing"."""
 
 
 class Silent:

@@ -40,8 +40,11 @@ SATURATED = 1e-4
 def verdict(explanation: Explanation, of_way: Sequence[str] = ()) -> list[str]:
     """The most important first. `of_way` is what the computation itself has to say."""
     own = evidence(explanation)
-    nothing = _nothing_told(explanation, own)
-    said = [nothing] if nothing is not None else [*_of_surrogate(explanation), *_of_noise(explanation, own)]
+    nothing, unknown = _nothing_told(explanation, own), _without_interval(explanation)
+    if unknown is not None:
+        said = [unknown, *([] if nothing is not None else _of_surrogate(explanation))]
+    else:
+        said = [nothing] if nothing is not None else [*_of_surrogate(explanation), *_of_noise(explanation, own)]
     return [*said, *of_way, *_of_output(explanation)]
 
 
@@ -56,6 +59,18 @@ def _nothing_told(explanation: Explanation, own: Evidence) -> str | None:
     if len(explanation) == 1:
         return "one feature alone gives samples nothing to compare it with: use leave-one-out"
     return f"no weight can be told from 0 beside its sampling noise: {_more_samples(explanation)}"
+
+
+def _without_interval(explanation: Explanation) -> str | None:
+    """Weights of which samples do not tell how far they are off."""
+    if explanation.stderr is None or not (unknown := int(np.isnan(explanation.stderr).sum())):
+        return None
+    d = len(explanation)
+    which = "no weight has" if unknown == d else f"{unknown} of {d} weights have no"
+    return (
+        f"{which} {'an ' if unknown == d else ''}interval, since these samples do not tell how far they may be off: "
+        f"{_more_samples(explanation)}, 4 per word or more"
+    )
 
 
 def _of_surrogate(explanation: Explanation) -> list[str]:
@@ -109,11 +124,15 @@ def _samples(explanation: Explanation) -> tuple[str, int] | None:
 
 
 def _more_samples(explanation: Explanation) -> str:
+    if explanation.diagnostics.get("noise_alone"):
+        return "average several answers of the function for each text"
     drawn = _samples(explanation)
     return "draw more samples" if drawn is None else f"raise {drawn[0]} ({drawn[1]:,} here)"
 
 
 def _enough_samples(explanation: Explanation, firsts: Sequence[int]) -> str:
+    if explanation.diagnostics.get("noise_alone"):
+        return _more_samples(explanation)
     drawn = _samples(explanation)
     if drawn is None or explanation.stderr is None:
         return "draw more samples"

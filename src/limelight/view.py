@@ -111,6 +111,30 @@ def rounding_of(*asked: object) -> float:
     return next((one.rounding for one in asked if isinstance(one, Rounded)), ROUNDING)
 
 
+@dataclass(frozen=True)
+class AskedTwice:
+    """What is known of answers in a lower precision, `dtype`, that were given to so many `inputs`.
+
+    Some inputs were asked in the model's own precision too: logits `exact` and `rounded` (k, C), the latter with
+    `shift` (C,), the mean difference, added as to all others.
+    """
+
+    dtype: str
+    inputs: int
+    exact: Floats
+    rounded: Floats
+    shift: Floats
+
+
+@runtime_checkable
+class RoundedAnswers(Protocol):
+    """A game that asks a model in a lower precision than its own."""
+
+    @property
+    def precision(self) -> AskedTwice | None:
+        """None where it has not done so yet."""
+
+
 @runtime_checkable
 class KnowsWords(Protocol):
     """A view that can tell the words that its model knows from those that it reads as one and the same."""
@@ -128,13 +152,29 @@ class Clipping(Protocol):
         """The share of the coalitions answered so far whose logits were cut."""
 
 
+STEP = 256
+"""Coalitions that are asked for between two looks at the clock, where a game does not say."""
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A game that answers many coalitions at once."""
+
+    @property
+    def step(self) -> int:
+        """How many are best asked for between two looks at the clock."""
+
+
 @runtime_checkable
 class Noisy(Protocol):
     """A game of a function that may answer differently when it is asked the same again."""
 
     @property
     def noise(self) -> float:
-        """How far its logits of the whole text have moved from the prediction so far."""
+        """How far its logits of the whole text moved when it was asked again; 0 where that is rounding."""
+
+    def again(self, kept: Coalitions, time: int) -> Floats:
+        """Logits of coalitions that were asked for before, asked for once more: for the time number 1, 2, …"""
 
 
 class Memo:

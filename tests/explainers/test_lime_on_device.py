@@ -106,7 +106,7 @@ def test_without_ridge_a_feature_that_never_changes_has_weight_zero() -> None:
     asked, settings = question("good"), LimeSettings(n_samples=50, ridge=0.0, original_first=False)
     ((fit, _),) = lime_on_device.lime_on_device([asked], [0], REMOVALS, settings)  # its only word is always removed
     np.testing.assert_allclose(fit.coefficients, 0.0, atol=SAME)
-    assert np.isfinite(fit.stderr).all()
+    assert (fit.stderr == 0.0).all(), "all answers were the same"
 
 
 @pytest.mark.parametrize("documents_at_once", [2, 64])

@@ -12,7 +12,7 @@ import limelight
 from conftest import small_model
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
 from limelight.explainers.sampling import arrivals
-from limelight.explainers.shapley import stderr_of_pairs, student_factor
+from limelight.explainers.shapley_orders import stderr_of_pairs, student_factor
 from limelight.features import features_of
 from reference.opaque import Answering, Opaque
 from reference.sampling_and_paths import shapley_of_game
@@ -151,9 +151,9 @@ def test_the_typical_deviation_is_the_mean_of_deviations() -> None:
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)
-    monkeypatch.setattr("limelight.explainers.shapley._ROWS_AT_ONCE", 1)
-    blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300)
+    whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300, estimator="permutations")
+    monkeypatch.setattr("limelight.explainers.shapley_orders._ROWS_AT_ONCE", 1)
+    blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300, estimator="permutations")
     np.testing.assert_allclose(blocks.weights, whole.weights, atol=ROUNDING)
     assert whole.stderr is not None
     np.testing.assert_allclose(blocks.stderr, whole.stderr, atol=ROUNDING)
@@ -166,7 +166,7 @@ def test_one_and_two_words_are_exact() -> None:
     assert e.weights == pytest.approx([f[0] - f[1]], abs=ROUNDING)
     assert e.stderr is not None
     assert e.stderr.tolist() == [0.0]
-    two = limelight.explain(model, "great film", "shapley", target="neutral", n_samples=2)
+    two = limelight.explain(model, "great film", "shapley", target="neutral", n_samples=2, estimator="permutations")
     exact = limelight.explain(small_model(), "great film", "shapley", target="neutral")
     np.testing.assert_allclose(two.weights, exact.weights, atol=ROUNDING)
     assert two.stderr is not None

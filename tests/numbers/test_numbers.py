@@ -20,6 +20,8 @@ PAIRS = list(dict.fromkeys((result["model"], result["method"]) for result in RES
 EXACT = 1e-12
 # Of the largest weight: samples are drawn as before, bit for bit, but a regression magnifies the rounding of its sums.
 SAMPLED = 1e-11
+WIDER = 1.35
+"""Standard errors of 300 samples or so, at most."""
 
 
 @cache
@@ -64,7 +66,9 @@ def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str) -> None:
     np.testing.assert_allclose(new["weights"], old["weights"], rtol=0, atol=tolerance, err_msg=asked)
     assert (new["stderr"] is None) == (old["stderr"] is None), asked
     if old["stderr"] is not None:
-        np.testing.assert_allclose(new["stderr"], old["stderr"], rtol=0, atol=tolerance, err_msg=asked)
+        # They are widened where samples are few, as their own error has its part in an interval since 0.2.
+        wider = (np.array(new["stderr"]) + tolerance) / (np.array(old["stderr"]) + tolerance)
+        assert ((wider > 1.0 - 1e-6) & (wider < WIDER)).all(), asked
     assert set(new["diagnostics"]) >= set(old["diagnostics"]), asked
     for name, value in old["diagnostics"].items():
         assert new["diagnostics"][name] == pytest.approx(value, rel=SAMPLED, abs=EXACT), f"{name}: {asked}"

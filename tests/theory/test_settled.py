@@ -51,6 +51,11 @@ def test_without_errors_everything_is_settled() -> None:
     assert settled(np.array([1.0, 0.5, -0.2]), np.zeros((3, 3)), LEVEL, k=2).state == "settled"
 
 
+def test_errors_that_are_not_known_settle_nothing() -> None:
+    found = settled(np.array([1.0, 0.5, -0.2]), np.full((3, 3), np.nan), LEVEL, k=2)
+    assert (found.state, found.words) == ("open", ())
+
+
 def test_errors_that_move_together_settle_differences_sooner() -> None:
     """What two weights have in common cancels in their difference."""
     weights = np.array([3.0, 2.0, 1.0])

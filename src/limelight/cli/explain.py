@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from limelight.cli.application import USER_ERROR, complain, note
+from limelight.cli.application import USER_ERROR, complain, note, stopped
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
-from limelight.cli.settings import joined, read_settings
+from limelight.cli.settings import joined, read_settings, read_value
 from limelight.cli.wording import in_options
 from limelight.errors import (
     ExplanationWarning,
     InputError,
+    Interrupted,
     NumericalError,
     ParameterError,
     UnknownNameError,
@@ -41,6 +42,8 @@ EXAMPLES = """[bold]Examples[/bold]
 [cyan]limelight explain --file review.txt --out review.html[/cyan]   (also .json, .csv, .png, .svg, .pdf, .txt)
 
 [cyan]limelight explain --file reviews.csv --text-column review --limit 20 --out reviews.html[/cyan]
+
+[cyan]limelight explain --file review.txt --model ./my-model --until stable --seconds 30[/cyan]
 
 [cyan]limelight explain --target negative -- "-1 for this one"[/cyan]   (a text that begins with a dash)
 """
@@ -111,9 +114,12 @@ def explain(
         typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL),
     ] = None,
     dtype: Annotated[
-        Literal["float32", "bfloat16", "float16"] | None,
+        Literal["auto", "float32", "bfloat16", "float16"] | None,
         typer.Option(
-            help="For Hugging Face models: the precision to compute in.", show_default=False, rich_help_panel=_MODEL
+            help="For Hugging Face models: the precision to compute in. Default: auto, half precision where words are "
+            "removed and the machine is faster for it, and float32 for all else.",
+            show_default=False,
+            rich_help_panel=_MODEL,
         ),
     ] = None,
     truncate: Annotated[
@@ -168,6 +174,22 @@ def explain(
     samples: Annotated[
         int | None, typer.Option(help="Samples for the methods that draw them.", rich_help_panel=_METHODS)
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="stable|PART",
+            help="Draw until the five strongest words are settled, or until no standard error is above this part of "
+            "the largest weight, such as 0.02; 100,000 samples at most, or --samples.",
+            show_default=False,
+            rich_help_panel=_METHODS,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Draw for so long; the methods that draw share it.", show_default=False, rich_help_panel=_METHODS
+        ),
+    ] = None,
     precision: Annotated[
         float | None,
         typer.Option(
@@ -207,7 +229,14 @@ def explain(
     theme: Theme = "auto",
 ) -> None:
     """Show a prediction and how much each word speaks for it, one row per method."""
-    own = {"n_samples": samples, "precision": precision, "kernel_width": kernel_width, "ridge": ridge}
+    own = {
+        "n_samples": samples,
+        "until": None if until is None else read_value(until),
+        "seconds": seconds,
+        "precision": precision,
+        "kernel_width": kernel_width,
+        "ridge": ridge,
+    }
     options = joined(own, read_settings(settings or []))
     source = Source(text, file, lines, second, text_column, second_column, id_column, limit)
     about = {"model": model or "embedded", "seed": str(seed)}
@@ -234,10 +263,13 @@ def explain(
     common = {"features": _levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
     explained = _explainer(model, loading, method, target, {**common, **options})
     failures: list[Asked] = []
+    cuts: list[Interrupted] = []
     with warnings.catch_warnings():
         # What an explanation warns of stands beside it, in every format.
         warnings.simplefilter("ignore", ExplanationWarning)
-        to.deliver(_results(asked, source.thing, explained, failures))
+        to.deliver(_until_interrupted(_results(asked, source.thing, explained, failures), cuts))
+    if cuts:
+        raise stopped("interrupted from the keyboard: what was reached is shown")
     if failures:
         raise typer.Exit(USER_ERROR)
 
@@ -267,6 +299,18 @@ def _results(
             message = in_options(str(error))
             complain(f"{thing} {own.id}: {message}")
             yield Failed(own.text, message, own.id)
+
+
+def _until_interrupted(results: Iterator[Result], cuts: list[Interrupted]) -> Iterator[Result]:
+    """Results; Ctrl-C ends them with what was reached of the last one."""
+    from limelight.explanation import Comparison
+    from limelight.show.deliver import Answered
+
+    try:
+        yield from results
+    except Interrupted as cut:
+        cuts.append(cut)
+        yield Answered(Comparison(cut.explanations))
 
 
 def _left_out(blank: Sequence[Asked], thing: str) -> str:

@@ -92,10 +92,11 @@ def delivery(
     chosen, look = format_of(format, out), Look(numbers, top, sort, theme)
     if is_figure(chosen):
         importlib.import_module("limelight.show.figure")  # says what is missing, if it is
-    return Delivery(chosen, out, look, "never" if no_color else color or "auto", {**about, **_made()})
+    return Delivery(chosen, out, look, "never" if no_color else color or "auto", {**about, **made()})
 
 
-def _made() -> dict[str, str]:
+def made() -> dict[str, str]:
+    """What a page says of how it was made."""
     typed = shlex.join(["limelight", *sys.argv[1:]])
     return {
         "command": typed if len(typed) <= _LONGEST_COMMAND else f"{typed[:_LONGEST_COMMAND]}…",

@@ -35,6 +35,8 @@ _SHORT = {
     "precision": "--precision",
     "kernel_width": "--kernel-width",
     "ridge": "--ridge",
+    "seconds": "--seconds",
+    "until": "--until",
 }
 """Options of methods that have a place of their own on the command line."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 _OPTIONS = {
+    "batch_tokens": "--batch-tokens",
     "device": "--device",
     "dtype": "--dtype",
     "features": "--features",
@@ -28,11 +29,15 @@ _OPTIONS = {
     "removal": "--removal",
     "ridge": "--ridge",
     "second_column": "--second-column",
+    "seconds": "--seconds",
     "seed": "--seed",
+    "shard_size": "--shard-size",
     "target": "--target",
     "text_column": "--text-column",
     "truncate": "--truncate",
+    "until": "--until",
     "window": "--window",
+    "workers": "--workers",
 }
 """Arguments that have an option of their own; any other of a method is given by --set."""
 _PHRASES = (

@@ -18,6 +18,9 @@ GPU_TOKENS = 2**17
 GPU_SHARE = 8
 """One part of so many of a GPU's memory is for the exact values of a batch of documents."""
 
+_DESCRIBED = 300
+"""Characters of what a model says of itself."""
+
 
 @dataclass(frozen=True)
 class Loading:
@@ -89,10 +92,11 @@ class Loaded:
             "kind": self.kind,
             "pairs": reads_pairs(self.model),
             "fingerprint": fingerprint(self.model),
+            "described": repr(self.model)[:_DESCRIBED],  # the precision of what it computes is in it
         }
 
     def _name(self) -> str:
-        return repr(self.model)[:200] if self.loading is None else str(self.loading.name)
+        return repr(self.model)[:_DESCRIBED] if self.loading is None else str(self.loading.name)
 
     def computing(self, memory_bytes: int | None) -> dict[str, Any]:
         """Where and in which pieces it computes: what the last bits of a result depend on."""

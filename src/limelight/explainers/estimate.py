@@ -14,7 +14,8 @@ class Estimate:
     """Of d features and m outputs, from `n` samples.
 
     `covariance(i)` (d, d) is that of the weights of output i under repeated sampling. `complete`: every coalition was
-    seen, so nothing is left to chance and the standard errors are 0.
+    seen, so nothing is left to chance and the standard errors are 0. `freedom`: from how many samples, or repeated
+    answers, the standard errors are, where they are few. They are NaN where no interval can be had.
     """
 
     n: int
@@ -22,6 +23,7 @@ class Estimate:
     stderr: Floats  # (d, m)
     covariance: Callable[[int], Floats]
     complete: bool = False
+    freedom: int | None = None
 
 
 class Sampler(Protocol):
@@ -30,6 +32,10 @@ class Sampler(Protocol):
     @property
     def n(self) -> int:
         """How many samples it holds."""
+
+    @property
+    def coalitions(self) -> int:
+        """How many samples leave nothing to chance."""
 
     @property
     def is_complete(self) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.explainers.method import Bounded, Question, Weights, narrowed
+from limelight.explainers.method import Bounded, Question, Weights
+from limelight.explainers.output_game import narrowed
 from limelight.features import Features
 from limelight.theory.moments import MOST_REPEATED, Moments
 from limelight.theory.ratio_game import RatioGame
@@ -23,7 +25,11 @@ if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
 def ratio_game(question: Question[RatioView]) -> RatioGame:
     """The game of masking features, with the quantity of the question as its one class."""
     question = narrowed(question)
-    return question.view.ratio_game(question.features).along(question.direction)
+    along = getattr(question.view, "ratio_game_along", None)  # a view may fold one class for less than all of them
+    if along is None:
+        return question.view.ratio_game(question.features).along(question.direction)
+    game: RatioGame = along(question.features, question.direction)
+    return game
 
 
 def folded_document(question: Question[FoldedView]) -> FoldedDocument:
@@ -95,19 +101,41 @@ def exact_deletion_of_many(
     return [exact_weights(values_from(own)) for own in moments]
 
 
-def exact_weights_of_many(
-    questions: Sequence[Question[RatioView]],
-    size_weights: Callable[[int], Floats],
-    values_from: Callable[[Moments], ExactValues],
-    precision: float,
-) -> list[Weights]:
-    """Many documents in one pass of the recursion, on the device that their model lives on.
+@dataclass(frozen=True)
+class BySize:
+    """Values that follow from means by size: the weights of the sizes for d features, and the values of the moments
+    whose row of weights it is."""
 
-    `size_weights` of a number of features; `values_from` the moments with these weights.
-    """
+    size_weights: Callable[[int], Floats]
+    values_from: Callable[[Moments, int], ExactValues]
+    precision: float
+
+
+BY_SIZE: dict[object, Callable[..., BySize]] = {}
+"""For ways that are computed by `exact_weights_of_many`: from their options to what they ask of the moments."""
+
+
+def exact_weights_of_many(questions: Sequence[Question[RatioView]], rule: BySize) -> list[Weights]:
+    """Many documents in one pass of the recursion, on the device that their model lives on."""
+    return exact_weights_of_several(questions, [rule])[0]
+
+
+def exact_weights_of_several(
+    questions: Sequence[Question[RatioView]], rules: Sequence[BySize], memory_bytes: int | None = None
+) -> list[list[Weights]]:
+    """For each rule the weights of all documents: the rules share the recursion, at the finest of their precisions."""
     games = [ratio_game(question) for question in questions]
-    weights = [size_weights(game.n_features) for game in games]
+    sizes = {game.n_features for game in games}
+    by_size = {d: np.stack([rule.size_weights(d) for rule in rules]) for d in sizes}
+    precision = min(rule.precision for rule in rules)
     questions[0].progress.begin("exact values", len(questions))
-    moments = moments_of_many(games, [0] * len(games), weights, precision, questions[0].view.device)
+    moments = moments_of_many(
+        games,
+        [0] * len(games),
+        [by_size[game.n_features] for game in games],
+        precision,
+        questions[0].view.device,
+        memory_bytes,
+    )
     questions[0].progress.advance(len(questions))
-    return [exact_weights(values_from(own)) for own in moments]
+    return [[exact_weights(rule.values_from(own, row)) for own in moments] for row, rule in enumerate(rules)]

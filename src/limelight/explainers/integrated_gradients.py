@@ -15,7 +15,8 @@ import numpy as np
 
 from limelight.arrays import Floats, Integers, whole_number
 from limelight.errors import NumericalError, ParameterError, known_name, shown
-from limelight.explainers.method import Approximate, Question, Weights, method, rounded
+from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.explainers.output_game import rounded
 from limelight.features import NOBODY
 from limelight.view import Direction, FoldedView, Integrable, PathGradients, rounding_of
 

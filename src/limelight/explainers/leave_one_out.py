@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from limelight.arrays import Coalitions
-from limelight.explainers.method import Exact, Question, Weights, asked_together, by_game, method
+from limelight.arrays import Coalitions, Floats
+from limelight.explainers.method import Exact, Question, Sampled, Weights, method
+from limelight.explainers.noise import AnswerNoise
+from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
 from limelight.view import Perturbable
 
 leave_one_out = method("leave-one-out", label="Leave one out", summary="What the output loses when one word is removed")
@@ -30,18 +32,30 @@ def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     d = len(questions[0].features)
     game, size = asked_together(questions, d + 1), max(1, _CELLS_AT_ONCE // d)
     outputs = np.concatenate([game(_coalitions(d, start, start + size)) for start in range(0, d + 1, size)])
+    noise, sizes = game.noise, _sizes_of_groups(questions[0])
     return [
         Weights(
             own[0] - own[1:],
-            Exact(),
+            Exact() if noise is None else Sampled(_of_noise(noise, i, np.ones(d)), freedom=noise.freedom),
             evaluations=game.asked,
-            diagnostics={"intercept": float(own[0])},
+            diagnostics={"intercept": float(own[0]), **game.noise_of(i), **({} if noise is None else NOISE_ALONE)},
             notices=game.notices,
+            group_stderr=None if noise is None or sizes is None else _of_noise(noise, i, sizes),
             rounding=2.0 * rounding,  # of a difference
             warnings=game.warnings,
         )
-        for own, rounding in zip(outputs.T, game.rounding.tolist(), strict=True)
+        for i, (own, rounding) in enumerate(zip(outputs.T, game.rounding.tolist(), strict=True))
     ]
+
+
+def _of_noise(noise: AnswerNoise, i: int, sizes: Floats) -> Floats:
+    """Standard errors of sums over so many words: one answer on the text is in all of them, another in each."""
+    return noise.stderr(sizes**2 + sizes)[:, i]
+
+
+def _sizes_of_groups(question: Question[Perturbable]) -> Floats | None:
+    membership = question.features.membership
+    return None if membership is None else membership.sum(axis=0)
 
 
 def _coalitions(d: int, start: int, stop: int) -> Coalitions:

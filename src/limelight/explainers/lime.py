@@ -9,8 +9,9 @@ the document is sqrt(1 - s/d) (Eq. 15). Surrogate: weighted ridge regression wit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from limelight.arrays import Coalitions, Floats, whole_number
 from limelight.errors import ParameterError
 from limelight.explainers.exact import (
+    BY_SIZE,
+    BySize,
     exact_deletion_of_many,
     exact_weights,
     exact_weights_of_many,
@@ -26,25 +29,27 @@ from limelight.explainers.exact import (
     too_many_repeated,
 )
 from limelight.explainers.lime_samples import LimeSamples, check_kernel
-from limelight.explainers.method import (
-    Exact,
+from limelight.explainers.method import Exact, Question, Sampled, Weights, method
+from limelight.explainers.noise import shared_beyond_own
+from limelight.explainers.output_game import (
+    NOISE_ALONE,
     OutputGame,
-    Question,
-    Sampled,
-    Weights,
     asked_together,
     by_game,
     left_of_rounding,
-    method,
     narrowed,
 )
+from limelight.explainers.running import Plan, Run, draw_on, in_turn, watching
 from limelight.explainers.sampling import blocks_of, sample_coalitions
+from limelight.explainers.standard_errors import few
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
+    NO_RIDGE,
     Surrogate,
     fit_surrogate,
     normal_equations,
     solution,
+    tells_errors,
     too_narrow,
 )
 from limelight.memory import check_memory
@@ -60,8 +65,8 @@ if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
 
 _BYTES_PER_SAMPLE = 64
 """Size, weight, output and residual of a sample, and copies of them."""
-_NO_RIDGE = 1e-6
-"""Up to here a penalty changes no digit of a fit that is shown."""
+_LOOK_PER_WORD = 4
+"""Samples per word before which nothing is said to be settled."""
 _LOGITS_AT_ONCE = 2**24
 """Numbers that a model may answer with in one call: 128 MB. All samples are one call up to 3,000 classes."""
 
@@ -74,10 +79,13 @@ lime_limit = method(
 
 
 def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
+    plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
+    sampling, options = options.pop("sampling"), {"n_samples": plan.limit, **options}
     check_options(options["n_samples"], options["kernel_width"], options["ridge"])
-    sampling = options.pop("sampling")
     if sampling == "efficient":
-        return [weights for group in by_game(questions) for weights in _efficient(group, **options)]
+        return in_turn(by_game(questions), lambda group: _efficient(group, plan, **options))
+    if plan.is_open:
+        raise ParameterError("until and seconds do not go with sampling='official': use sampling='efficient'")
     if not all(map(_lives_on_gpu, questions)):
         return [weights for group in by_game(questions) for weights in _together(group, **options)]
     from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
@@ -103,19 +111,26 @@ def _lives_on_gpu(question: Question[Perturbable]) -> bool:
 def sampled(
     question: Question[Perturbable],
     *,
-    n_samples: int = 5000,
+    n_samples: int | None = None,
+    until: Literal["stable"] | float | None = None,
+    seconds: float | None = None,
     kernel_width: float = 0.25,
     ridge: float = 1.0,
     sampling: Literal["efficient", "official"] = "efficient",
     original_first: bool = True,
 ) -> Weights:
-    """`sampling`: where samples tell most, or as the official implementation draws and weighs them."""
+    """`sampling`: where samples tell most, or as the official implementation draws and weighs them.
+
+    `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
+    strongest words and their signs are settled, or a part of the largest weight that no standard error is to exceed.
+    """
     options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first, "sampling": sampling}
-    return _of_many([question], n_samples=n_samples, **options)[0]
+    return _of_many([question], n_samples=n_samples, until=until, seconds=seconds, **options)[0]
 
 
 def _efficient(
     questions: Sequence[Question[Perturbable]],
+    plan: Plan,
     *,
     n_samples: int,
     kernel_width: float,
@@ -134,24 +149,39 @@ def _efficient(
     def ask(kept: Coalitions) -> Floats:
         return np.concatenate([game(kept[rows]) for rows in blocks_of(len(kept), size)])
 
-    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge)
-    samples.extend(n_samples)
-    estimate = samples.estimate(first.features.membership)
-    found = []
-    for i in range(len(questions)):
-        of_document, rounding = float(samples.of_document[i]), float(game.rounding[i])
-        weights = _weights(estimate.surrogate, i, of_document, rounding, n_samples, ridge, game.asked)
-        complete = {"complete": True, "stable_top": None} if estimate.complete else {}
-        found.append(
-            replace(
-                weights,
-                accuracy=Exact() if estimate.complete else weights.accuracy,
-                diagnostics={**weights.diagnostics, **complete},
-                notices=(*game.notices, *(() if estimate.complete else weights.notices)),
-                warnings=game.warnings,
+    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge, lambda: game.noise)
+
+    def answers(done: Run) -> list[Weights]:
+        estimate, found = samples.estimate(first.features.membership), []
+        for i in range(len(questions)):
+            of_document, rounding = float(samples.of_document[i]), float(game.rounding[i])
+            weights = _weights(estimate.surrogate, i, of_document, rounding, done.n, ridge, game.asked)
+            complete = {"complete": True, "stable_top": None} if estimate.complete else game.noise_of(i)
+            if samples.is_complete and not estimate.complete:
+                complete = {**complete, **NOISE_ALONE, "stable_top": None}
+            stderr = np.asarray(estimate.stderr[:, i]).copy()
+            found.append(
+                replace(
+                    weights,
+                    accuracy=Exact() if estimate.complete else Sampled(stderr, freedom=estimate.freedom),
+                    diagnostics={**weights.diagnostics, **complete, **done.diagnostics(i), **game.precision(i, d)},
+                    notices=(*game.notices, *(() if estimate.complete else weights.notices), *done.notices(i)),
+                    warnings=(*game.warnings, *done.warnings(i)),
+                )
             )
-        )
-    return found
+        return found
+
+    done = draw_on(
+        samples,
+        plan,
+        step=game.step,
+        usable=d + 2,
+        first_look=_LOOK_PER_WORD * d,
+        progress=first.progress,
+        memory=plan.limit * (d + _BYTES_PER_SAMPLE),
+        watch=watching(questions, answers),
+    )
+    return done.handed_over(answers(done))
 
 
 def _together(
@@ -171,15 +201,21 @@ def _together(
     game = asked_together(questions, n_samples)
     outputs = np.concatenate([game(kept[rows]) for rows in blocks_of(n_samples, _rows_at_once(first))])
     with one_thread():
-        fit = fit_surrogate(kept, outputs, weights, ridge, first.features.membership)
-    of_document = outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]
+        of_document = outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]
+        shared = None if game.noise is None else game.noise.over_rows(shared_beyond_own(kept))
+        fit = fit_surrogate(kept, outputs, weights, ridge, first.features.membership, shared)
+    found = [
+        _weights(fit, i, float(of_document[i]), float(game.rounding[i]), n_samples, ridge, game.asked)
+        for i in range(len(questions))
+    ]
     return [
         replace(
-            _weights(fit, i, float(of_document[i]), float(game.rounding[i]), n_samples, ridge, game.asked),
+            weights,
+            diagnostics={**weights.diagnostics, **game.noise_of(i), **game.precision(i, d)},
             notices=(*game.notices, *_notices(d, n_samples, ridge)),
             warnings=game.warnings,
         )
-        for i in range(len(questions))
+        for i, weights in enumerate(found)
     ]
 
 
@@ -188,10 +224,13 @@ def _weights(
 ) -> Weights:
     """Of the output number i of a fit of one run: arrays (d, m) and (m,). `rounding` is that of the outputs."""
     coefficients, stderr = fit.coefficients[:, i].copy(), fit.stderr[:, i].copy()
+    of_groups = None if fit.group_stderr is None else fit.group_stderr[:, i].copy()
     varies = bool(fit.scatter[i] > rounding)
+    if fit.scatter[i] > 0.0 and not tells_errors(n_samples, len(coefficients), ridge):
+        stderr, of_groups = np.full_like(stderr, np.nan), None if of_groups is None else np.full_like(of_groups, np.nan)
     return Weights(
         coefficients,
-        Sampled(stderr),
+        Sampled(stderr, freedom=few(fit.effective[:, i])),
         diagnostics={
             "intercept": float(fit.intercept[i]),
             "r2": float(fit.r2[i]) if varies else None,  # of what does not vary there is no share
@@ -201,17 +240,18 @@ def _weights(
         },
         evaluations=evaluations,
         notices=_notices(len(coefficients), n_samples, ridge),
-        group_stderr=None if fit.group_stderr is None else fit.group_stderr[:, i].copy(),
+        group_stderr=of_groups,
         rounding=rounding * float(fit.gain) * (left_of_rounding(n_samples, len(coefficients)) if varies else 1.0),
+        settings={"n_samples": n_samples, "until": None, "seconds": None},
     )
 
 
 def _notices(d: int, n_samples: int, ridge: float) -> tuple[str, ...]:
-    if n_samples > d + 1 or ridge > _NO_RIDGE:
+    if n_samples > d + 1 or ridge > NO_RIDGE:
         return ()
     return (
         f"{n_samples} samples cannot tell {d} words apart: without a ridge the fit passes through all of them, and its "
-        "R² and standard errors say nothing; use more samples",
+        "R² says nothing; use more samples",
     )
 
 
@@ -270,7 +310,7 @@ def _stable_top(
 
     Nothing can be said where there are no others: k words are always the same k words.
     """
-    if len(weights) <= k:
+    if len(weights) <= k or np.isnan(stderr).any():
         return None
     needed = samples_for_stable_top(weights, stderr, n_samples, k, level)
     return {"k": k, "level": level, "n_samples": int(needed) if math.isfinite(needed) else None}
@@ -287,32 +327,28 @@ def check_options(n_samples: int, kernel_width: float, ridge: float) -> None:
 
 
 def _limits_of_many(questions: Sequence[Question[RatioView]], **options: float) -> list[Weights]:
-    return _limits(exact_weights_of_many, questions, **options)
+    return exact_weights_of_many(questions, _by_size(**options))
 
 
-def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: float) -> list[Weights]:
-    return _limits(exact_deletion_of_many, questions, **options)
-
-
-def _limits(
-    engine: Callable[..., list[Weights]],
-    questions: Sequence[Question[Any]],
-    *,
-    n_samples: float,
-    kernel_width: float,
-    ridge: float,
-    precision: float,
-) -> list[Weights]:
-    """LIME's limit of many documents, from the moments of an engine for masked or for deleted words."""
-
+def _by_size(*, n_samples: float, kernel_width: float, ridge: float, precision: float) -> BySize:
+    @cache
     def design(d: int) -> theory.LimeDesign:
         return theory.LimeDesign.of(d, n_samples, kernel_width, ridge)
 
-    return engine(
-        questions,
+    return BySize(
         lambda d: design(d).size_weights,
-        lambda moments: theory.lime_limit_from(moments, design(moments.n_features)),
+        lambda moments, row: theory.lime_limit_from(moments, design(moments.n_features), row),
         precision,
+    )
+
+
+BY_SIZE[_limits_of_many] = _by_size
+
+
+def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: float) -> list[Weights]:
+    rule = _by_size(**options)
+    return exact_deletion_of_many(
+        questions, rule.size_weights, lambda moments: rule.values_from(moments, 0), rule.precision
     )
 
 

@@ -28,8 +28,8 @@ _RIDGE = 5.0
 """Of the linear fit that says what is strong and along which line the game bends, in samples."""
 
 
-def is_worthwhile(n: int, d: int) -> bool:
-    """Whether n samples can tell columns apart that are half as many again as the words."""
+def is_worthwhile(n: float, d: int) -> bool:
+    """Whether n samples that remove two words or more can tell columns apart, half as many again as the words."""
     return 2 * n >= 3 * d + 100
 
 

@@ -84,7 +84,7 @@ def lime_on_device(
         for own, equation, inverse in zip(samples, equations, inverses, strict=True):
             fit = surrogate_of(equation, inverse, own.kept, own.outputs, own.weights)
             parts = (fit.coefficients, fit.stderr, fit.intercept, fit.r2)
-            sizes = {"scatter": fit.scatter, "largest": fit.largest, "gain": fit.gain}
+            sizes = {name: getattr(fit, name) for name in ("scatter", "largest", "gain", "effective")}
             of_run = {name: size[0].cpu().numpy() for name, size in sizes.items()}
             yield Surrogate(*(part[0].cpu().numpy() for part in parts), **of_run), own.of_document.cpu().numpy()
 

@@ -21,8 +21,20 @@ from limelight.explainers.augmented import AugmentedFit, augmented_fit
 from limelight.explainers.draws import Draws
 from limelight.explainers.estimate import Estimate
 from limelight.explainers.lime_columns import LimeColumns
+from limelight.explainers.noise import AnswerNoise, RowNoise, Unheard, of_answers, shared_beyond_own, silent
 from limelight.explainers.shapley_pairs import Asked, all_coalitions
-from limelight.explainers.surrogate import LEAST_WEIGHT, Surrogate, covariance_of, fit_surrogate, too_narrow
+from limelight.explainers.standard_errors import few, with_stderr
+from limelight.explainers.surrogate import (
+    LEAST_WEIGHT,
+    NO_RIDGE,
+    Surrogate,
+    covariance_of,
+    fit_surrogate,
+    per_output,
+    tells_errors,
+    too_narrow,
+)
+from limelight.models.coalitions import first_rows
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
 from limelight.threads import one_thread
@@ -45,8 +57,11 @@ class LimeEstimate(Estimate):
 class LimeSamples:
     """LIME's weights of m outputs from a growing number of samples, the first of which is the document."""
 
-    def __init__(self, ask: Asked, d: int, seed: int, kernel_width: float, ridge: float) -> None:
-        self._ask, self._d, self._kernel_width, self._ridge = ask, d, kernel_width, ridge
+    def __init__(
+        self, ask: Asked, d: int, seed: int, kernel_width: float, ridge: float, noise: Unheard = silent
+    ) -> None:
+        """`noise` says how far answers to the same differ, as far as is known by now."""
+        self._ask, self._d, self._kernel_width, self._ridge, self._noise = ask, d, kernel_width, ridge, noise
         self._kernel = kernel_by_size(d, kernel_width)
         self._draws = Draws(np.concatenate([[0.0], self._kernel[1:]]), seed)
         self.of_document = ask(np.ones((1, d), dtype=bool))[0]
@@ -59,22 +74,40 @@ class LimeSamples:
         return self._all_of or 1 + len(self._kept)
 
     @property
+    def coalitions(self) -> int:
+        return 2**self._d
+
+    @property
+    def _removes_two(self) -> float:
+        """The chance that a sample removes two words or more: one word alone says nothing of how words act together."""
+        return float(self._kernel[2:].sum() / self._kernel[1:].sum())
+
+    @property
+    def _tells_errors(self) -> bool:
+        """Whether residuals tell how far weights are off: without a penalty as many coalitions as words fit exactly."""
+        if not tells_errors(self.n, self._d, self._ridge):
+            return False
+        return self._ridge > NO_RIDGE or self.n > 20 * self._d or len(first_rows(self._kept)[0]) > self._d + 1
+
+    @property
     def is_complete(self) -> bool:
         """Whether every coalition was asked: more samples would move the estimand, not the error."""
         return self._all_of > 0
 
     def extend(self, n: int) -> None:
         """Samples until there are n in all."""
-        if self._d < 60 and 2**self._d <= n:
+        if self.coalitions <= n:
             if not self.is_complete:
-                self._kept = all_coalitions(self._d)[:-1]
-                self._outputs = self._ask(self._kept)
+                kept = all_coalitions(self._d)[:-1]
+                outputs = self._ask(kept)
+                self._kept, self._outputs = kept, outputs
             self._all_of = n
             return
         kept = self._draws.rows(len(self._kept), max(n - 1, len(self._kept)))
         if len(kept):
+            outputs = self._ask(kept)  # before anything changes: it may be interrupted
             self._kept = np.concatenate([self._kept, kept])
-            self._outputs = np.concatenate([self._outputs, self._ask(kept)])
+            self._outputs = np.concatenate([self._outputs, outputs])
 
     def estimate(self, groups: Floats | None = None) -> LimeEstimate:
         """The regression of what was asked so far; `groups` (d, g) of zeros and ones: sums that need errors too."""
@@ -88,44 +121,99 @@ class LimeSamples:
         chance = np.array([1.0, *(self._kernel[s] / self._d / math.comb(self._d, s) for s in range(1, self._d + 1))])
         weights = np.where(removed == 0, 1.0, (self.n - 1) * chance[removed])
         fit = fit_surrogate(rows, y, weights, self._ridge, groups)
-        of_groups = None if groups is None else np.zeros_like(fit.group_stderr)
-        surrogate = replace(fit, stderr=np.zeros_like(fit.stderr), group_stderr=of_groups)
-        zero = np.zeros((self._d, self._d))
+        noise, per_answer = self._noise(), per_output(rows, weights, self._ridge)
+        stderr = of_answers(per_answer, noise, y.shape[1])
+        of_groups = None if groups is None else of_answers(per_answer @ groups, noise, y.shape[1])
+        surrogate = replace(fit, stderr=stderr, group_stderr=of_groups)
+
+        def covariance(i: int) -> Floats:
+            return with_stderr(per_answer.T @ per_answer, stderr[:, i])
+
         return LimeEstimate(
-            self.n, fit.coefficients, surrogate.stderr, lambda i: zero, complete=True, surrogate=surrogate
+            self.n,
+            fit.coefficients,
+            stderr,
+            covariance,
+            complete=noise is None,
+            freedom=None if noise is None else noise.freedom,
+            surrogate=surrogate,
         )
 
     def _sampled(self, rows: Coalitions, y: Floats, groups: Floats | None) -> LimeEstimate:
         weights = np.full(len(rows), float(self._kernel[1:].mean()))
         weights[0] = 1.0
-        fit = fit_surrogate(rows, y, weights, self._ridge, groups)
-        values, stderr, of_groups = fit.coefficients.copy(), fit.stderr.copy(), fit.group_stderr
-        fits: dict[int, AugmentedFit] = {}
-        if lime_columns.is_worthwhile(len(rows), self._d):
-            design = LimeDesign.of(self._d, self.n, self._kernel_width, self._ridge)
-            for i in range(y.shape[1]):
-                columns = LimeColumns.guessed(self._kept, y[1:, i])
-                if columns is not None:
-                    all_columns = np.concatenate([columns.of_document(), columns.of(self._kept)])
-                    fits[i] = augmented_fit(
-                        all_columns, y[:, i], weights, columns.weights(design), columns.n_free, fixed=1
-                    )
-                    values[:, i], stderr[:, i] = fits[i].values, fits[i].stderr
-                    if groups is not None:
-                        of_groups[:, i] = fits[i].stderr_of_sums(groups)
+        noise = self._noise()
+        shared = None if noise is None else noise.over_rows(np.concatenate([[0.0], shared_beyond_own(self._kept)]))
+        fits = self._augmented(rows, y, weights, shared, noise)
+        m = y.shape[1]
+        of_groups = None if groups is None else np.empty((groups.shape[1], m))
+        values, stderr, effective = (np.empty((self._d, m)) for _ in range(3))
+        gain, plain = 0.0, [i for i in range(m) if i not in fits]
+        if plain:
+            rest = None if shared is None else replace(shared, variances=shared.variances[:, plain])
+            fit = fit_surrogate(rows, y[:, plain], weights, self._ridge, groups, rest)
+            values[:, plain], stderr[:, plain], effective[:, plain] = fit.coefficients, fit.stderr, fit.effective
+            gain = float(fit.gain)
+            if of_groups is not None:
+                of_groups[:, plain] = fit.group_stderr
+        for i, own in fits.items():
+            values[:, i], stderr[:, i], effective[:, i] = own.values, own.stderr, own.moves.effective
+            gain = max(gain, own.gain)
+            if of_groups is not None:
+                of_groups[:, i] = own.moves.stderr(groups)
+        varies = np.ptp(y, axis=0) > 0.0
+        if not self._tells_errors:
+            stderr[:, varies] = np.nan
+            if of_groups is not None:
+                of_groups[:, varies] = np.nan
 
         def covariance(i: int) -> Floats:
-            return fits[i].covariance() if i in fits else covariance_of(rows, y[:, i], weights, self._ridge)
+            if i in fits:
+                return with_stderr(fits[i].moves.covariance(), stderr[:, i])
+            return covariance_of(rows, y[:, i], weights, self._ridge, stderr[:, i])
 
-        surrogate = replace(described(fit, values, rows, y, weights), stderr=stderr, group_stderr=of_groups)
-        return LimeEstimate(self.n, values, stderr, covariance, surrogate=surrogate)
+        surrogate = described(values, rows, y, weights)
+        surrogate = replace(surrogate, stderr=stderr, group_stderr=of_groups, gain=gain, effective=effective)
+        freedom = min((own for own in map(few, effective.T) if own is not None), default=None)
+        return LimeEstimate(self.n, values, stderr, covariance, freedom=freedom, surrogate=surrogate)
+
+    def _augmented(
+        self, rows: Coalitions, y: Floats, weights: Floats, shared: RowNoise | None, noise: AnswerNoise | None
+    ) -> dict[int, AugmentedFit]:
+        """The fits with more columns than words, by output, where samples can tell these apart."""
+        if not lime_columns.is_worthwhile((self.n - 1) * self._removes_two, self._d) or self._kept.all(axis=0).any():
+            return {}
+        design = LimeDesign.of(self._d, self.n, self._kernel_width, self._ridge)
+        fits: dict[int, AugmentedFit] = {}
+        for i in range(y.shape[1]):
+            columns = LimeColumns.guessed(self._kept, y[1:, i])
+            if columns is None:
+                continue
+            all_columns = np.concatenate([columns.of_document(), columns.of(self._kept)])
+            doubt = None
+            if shared is not None and noise is not None:
+                doubt = shared.of_output(i)
+                doubt[0] = noise.variance[i]  # the document has no part in residuals
+            fits[i] = augmented_fit(
+                all_columns,
+                y[:, i],
+                weights,
+                columns.weights(design),
+                columns.n_free,
+                fixed=1,
+                noise=doubt,
+                noise_freedom=1 if noise is None else noise.freedom,
+            )
+        return fits
 
 
-def described(fit: Surrogate, values: Floats, rows: Coalitions, y: Floats, weights: Floats) -> Surrogate:
-    """The surrogate with other coefficients: its best intercept, and the share of the outputs' variance it explains."""
+def described(values: Floats, rows: Coalitions, y: Floats, weights: Floats) -> Surrogate:
+    """The surrogate with given coefficients: its best intercept, and the share of the outputs' variance it explains."""
     share = weights / weights.sum()
     mean_y, mean_z = share @ y, share @ rows
     intercept = mean_y - mean_z @ values
     left, spread = share @ (y - intercept - rows @ values) ** 2, share @ (y - mean_y) ** 2
     r2 = np.where(spread > 0.0, 1.0 - left / np.where(spread > 0.0, spread, 1.0), 1.0)
-    return replace(fit, coefficients=values, intercept=intercept, r2=r2)
+    return Surrogate(
+        values, np.zeros_like(values), intercept, r2, scatter=np.sqrt(spread), largest=np.abs(y).max(axis=0)
+    )

@@ -24,7 +24,7 @@ import pkgutil
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +32,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.arrays import Floats, Integers
 from limelight.document import Document
 from limelight.errors import CapabilityError, ParameterError, UnknownNameError, known_name, shown
 from limelight.features import Features
@@ -40,18 +40,10 @@ from limelight.outputs import Output, Quantity
 from limelight.progress import SILENT, Progress
 from limelight.view import (
     CAPABILITIES,
-    ROUNDING,
-    Clipping,
     Differentiable,
-    Game,
     Integrable,
-    Noisy,
-    NotingGame,
-    Perturbable,
     Removal,
-    SeenAlong,
     View,
-    rounding_of,
 )
 
 _LARGEST = 2**63 - 1
@@ -88,6 +80,8 @@ class Question(Generic[V]):
     removal: Removal = "mask"
     seed: int = 0
     progress: Progress = SILENT
+    watch: Callable[[Weights], None] | None = None
+    """Is told what samples say so far, while more are drawn."""
 
     def per_feature(self, per_position: Floats, words: Integers) -> Floats:
         """Sum what belongs to each position into its word, and words into their features."""
@@ -106,129 +100,6 @@ class Question(Generic[V]):
     def direction(self) -> Floats:
         """The derivative of the quantity with respect to each logit, at the text."""
         return self.quantity.direction_at(self.logits[None])[0]
-
-
-def narrowed(question: Question[V]) -> Question[V]:
-    """The same question about a view with one logit, where a model has many classes and the quantity is linear in them.
-
-    A probability is a function of all classes, and stays as it is.
-    """
-    if not question.quantity.is_linear or not isinstance(question.view, SeenAlong):
-        return question
-    view = question.view.seen_along(question.direction)
-    if view is question.view:
-        return question
-    return replace(
-        question, view=view, quantity=Quantity(1, 0), logits=np.array([question.direction @ question.logits])
-    )
-
-
-class OutputGame:
-    """A game reduced to the quantities of questions about one view: coalitions (n, d) to (n, questions).
-
-    `rounding` (questions,): how far rounding may have moved an answer so far. The game's logits are rounded by a part
-    `of_logits` of the largest of them.
-    """
-
-    def __init__(self, game: Game, quantities: Sequence[Quantity], of_logits: float = ROUNDING) -> None:
-        self._game, self._quantities, self._of_logits = game, quantities, of_logits
-        self.rounding = np.zeros(len(quantities))
-        self._low, self._high = np.full(len(quantities), np.inf), np.full(len(quantities), -np.inf)
-
-    @property
-    def asked(self) -> int:
-        return self._game.asked
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader must know of the answers: probabilities themselves are as the model gave them."""
-        if not isinstance(self._game, NotingGame) or self._quantities[0].output == "probability":
-            return ()
-        return self._game.notices
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What speaks against relying on the answers."""
-        return (*self._of_noise(), *self._of_clipping())
-
-    def _of_noise(self) -> tuple[str, ...]:
-        if not isinstance(self._game, Noisy) or self._game.noise <= _REPEATED:
-            return ()
-        return (_NOT_REPEATED.format(noise=self._game.noise),)
-
-    def _of_clipping(self) -> tuple[str, ...]:
-        if not isinstance(self._game, Clipping) or self._quantities[0].output == "probability":
-            return ()
-        share = f"{self._game.clipped:.0%}".replace("%", " %")
-        return (_CLIPPED.format(share=share),) if self._game.clipped > _OFTEN_CLIPPED else ()
-
-    def __call__(self, kept: Coalitions) -> Floats:
-        logits = self._game(kept)
-        self.rounding = np.maximum(self.rounding, [rounded(logits, q, self._of_logits) for q in self._quantities])
-        outputs = np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
-        self._low = np.minimum(self._low, outputs.min(axis=0, initial=np.inf))
-        self._high = np.maximum(self._high, outputs.max(axis=0, initial=-np.inf))
-        return outputs
-
-    def rounding_of_mean(self, outputs: int, features: int) -> Floats:
-        """What is left of it in a difference of means over so many outputs, each of coalitions of so many features.
-
-        Answers that differ by rounding alone may do so for a reason, such as one and the same word.
-        """
-        left = left_of_rounding(outputs, features)
-        return 2.0 * self.rounding * np.where(self._high - self._low <= 2.0 * self.rounding, 1.0, left)
-
-
-_REPEATED = 1e-3
-"""Of a logit: batches of half precision round by as much."""
-_NOT_REPEATED = (
-    "the function gave another answer when it was asked about the same text again (logits moved by {noise:.2g}): its "
-    "noise is in no interval here, so make it deterministic, or average its answers"
-)
-_OFTEN_CLIPPED = 0.01
-"""A share of answers that single texts, such as the one without words, do not reach."""
-_CLIPPED = (
-    "{share} of the model's answers are certain, and log-odds of 0 and 1 are infinite: the weights depend on where "
-    "these were cut; use output='probability'"
-)
-
-
-def rounded(logits: Floats, quantity: Quantity, of_logits: float) -> float:
-    """How far a quantity of logits (n, C) may be off where each logit is off by a part of the largest of its row."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        at = logits[:1] if quantity.is_linear else logits
-        moved = np.abs(quantity.direction_at(at)).sum(axis=1) * np.abs(logits).max(axis=1)
-    return of_logits * float(moved.max(initial=0.0))
-
-
-def left_of_rounding(outputs: int, features: int) -> float:
-    """The part of their rounding that means over so many outputs have: that of different coalitions is unrelated.
-
-    Three standard deviations of a mean; of few features there are few coalitions, however often they are asked for.
-    """
-    return min(1.0, 3.0 / math.sqrt(min(float(outputs), 2.0 ** min(features, 64))))
-
-
-def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int) -> OutputGame:
-    """The game that answers questions which differ in their quantity alone; so many coalitions will be asked for."""
-    if len(questions) == 1:
-        questions = [narrowed(questions[0])]
-    first = questions[0]
-    first.progress.begin("asking the model", coalitions)
-    game = first.view.game(first.features, first.removal, first.progress)
-    return OutputGame(game, [question.quantity for question in questions], rounding_of(game, first.view))
-
-
-def by_game(questions: Sequence[Question[V]]) -> list[list[Question[V]]]:
-    """Questions in their order, those together that one run of the model can answer."""
-    groups: list[list[Question[V]]] = []
-    for question in questions:
-        last = groups[-1][0] if groups else None
-        if last is not None and last.view is question.view and last.features is question.features:
-            groups[-1].append(question)
-        else:
-            groups.append([question])
-    return groups
 
 
 # ── the answer ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -285,6 +156,16 @@ class Weights:
     """Standard errors of the sums over the groups of features of two levels, where weights are sampled."""
     rounding: float = 0.0
     warnings: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Options as they came to be, such as the samples that a run reached; None for one that has no say any more."""
+
+
+class Cut(Exception):
+    """A way was interrupted: what it has of its questions, in their order. It never leaves the package."""
+
+    def __init__(self, weights: Sequence[Weights]) -> None:
+        super().__init__()
+        self.weights = list(weights)
 
 
 Computes = Callable[Concatenate[Question[Need], Options], Weights]

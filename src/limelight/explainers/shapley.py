@@ -1,21 +1,23 @@
 """Shapley and Banzhaf values: exact for a ratio game, else by sampling.
 
-A word's Shapley value is what it adds when words arrive one by one in random order, on average over all orders. Where
-nothing is known of a model, orders are drawn, and each is followed forwards and backwards: what is nearly additive
-cancels between the two (antithetic sampling). Within an order the parts add up to f(text) - f(nothing), so the values
-do too, exactly and whatever was drawn.
+Where nothing is known of a model they are estimated: by a regression on pairs of complementary coalitions
+(`shapley_pairs`), or, from few samples and for features of two levels, by random orders (`shapley_orders`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers, whole_number
+from limelight.arrays import whole_number
 from limelight.errors import NumericalError, ParameterError
+from limelight.explainers.estimate import Estimate
 from limelight.explainers.exact import (
+    BY_SIZE,
+    BySize,
     exact_deletion_of_many,
     exact_weights,
     exact_weights_of_many,
@@ -23,8 +25,10 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import Exact, Question, Sampled, Weights, asked_together, by_game, method
-from limelight.explainers.sampling import arrivals
+from limelight.explainers.method import Exact, Question, Sampled, Weights, method
+from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
+from limelight.explainers.running import Plan, Run, draw_on, in_turn, watching
+from limelight.explainers.shapley_orders import PermutedShapley
 from limelight.explainers.shapley_pairs import PairedShapley
 from limelight.features import Features
 from limelight.memory import check_memory
@@ -33,15 +37,13 @@ from limelight.theory.moments import DEFAULT_TOLERANCE
 from limelight.theory.owen import owen
 from limelight.view import FoldedView, Perturbable, RatioView
 
-_ROWS_AT_ONCE = 8192
-"""Coalitions asked for at once: bounds the memory for any number of permutations."""
 MOST_TEXTS = 10**9
 """Texts that a model is asked about for one explanation: they are asked block by block, so time is the limit."""
 _LEAST_PAIRS = 4
+_USABLE_PER_WORD = 3
+"""Samples per word that a regression on pairs needs to be one."""
 _PER_WORD = 6
 """Samples per word from which a regression on pairs tells more than permutations do."""
-_INSIDE = 0.95
-"""What an interval of ±1.96 standard errors is to cover."""
 
 shapley = method(
     "shapley",
@@ -58,7 +60,14 @@ banzhaf = method(
 def _shapley_of_many(questions: Sequence[Question[RatioView]], *, precision: float) -> list[Weights]:
     if any(question.features.groups is not None for question in questions):
         return [exact(question, precision=precision) for question in questions]
-    return exact_weights_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
+    return exact_weights_of_many(questions, _by_size(precision=precision))
+
+
+def _by_size(*, precision: float) -> BySize:
+    return BySize(theory.shapley_weights, theory.shapley_from, precision)
+
+
+BY_SIZE[_shapley_of_many] = _by_size
 
 
 @shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", linear=True)
@@ -98,22 +107,28 @@ def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float =
 
 
 def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
-    return [weights for group in by_game(questions) for weights in _together(group, **options)]
+    plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
+    return in_turn(by_game(questions), lambda group: _together(group, plan, **options))
 
 
 @shapley.way(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
 def sampled(
     question: Question[Perturbable],
     *,
-    n_samples: int = 5000,
+    n_samples: int | None = None,
+    until: Literal["stable"] | float | None = None,
+    seconds: float | None = None,
     n_permutations: int | None = None,
     estimator: Literal["auto", "pairs", "permutations"] = "auto",
 ) -> Weights:
     """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead.
 
-    `estimator`: a regression on complementary pairs, permutations, or what is better for so many samples.
+    They are 5,000, or 100,000 at most where `until` or `seconds` end the run: `until` "stable", when the five strongest
+    words and their signs are settled, or a part of the largest weight that no standard error is to exceed. `estimator`:
+    a regression on complementary pairs, permutations, or what is better for so many samples.
     """
-    return _together([question], n_samples=n_samples, n_permutations=n_permutations, estimator=estimator)[0]
+    plan = Plan.of(n_samples, until, seconds)
+    return _together([question], plan, n_permutations=n_permutations, estimator=estimator)[0]
 
 
 def _by_pairs(d: int, features: Features, n_samples: int, n_permutations: int | None, estimator: str) -> bool:
@@ -126,98 +141,131 @@ def _by_pairs(d: int, features: Features, n_samples: int, n_permutations: int | 
     return estimator == "pairs" or (estimator == "auto" and n_samples >= min(_PER_WORD * d, 2 ** min(d, 60)))
 
 
-def _from_pairs(questions: Sequence[Question[Perturbable]], n_samples: int) -> list[Weights]:
-    """By a regression on pairs of complementary coalitions."""
-    first, d = questions[0], len(questions[0].features)
-    whole_number("n_samples", n_samples, 4)
-    check_memory(n_samples * (d + 5 * 8 * d), f"Shapley values with n_samples={n_samples} and {d} features", "ask less")
-    game = asked_together(questions, min(n_samples, 2 ** min(d, 60)))
-    samples = PairedShapley(game, d, first.seed)
-    samples.extend(n_samples)
-    estimate = samples.estimate()
-    if not np.isfinite(estimate.values).all():
-        raise NumericalError("the model gave outputs that are not finite: check its weights")
-    complete = {"complete": True} if estimate.complete else {}
-    return [
-        Weights(
-            estimate.values[:, i].copy(),
-            Exact() if estimate.complete else Sampled(estimate.stderr[:, i].copy()),
-            diagnostics={
-                "estimator": "all coalitions" if estimate.complete else "regression on pairs",
-                "intercept": float(samples.nothing[i]),
-                "model_prediction": float(samples.everything[i]),
-                **complete,
-            },
-            evaluations=game.asked,
-            notices=game.notices,
-            rounding=float(game.rounding_of_mean(estimate.n, d)[i]),
-            warnings=game.warnings,
-        )
-        for i in range(len(questions))
-    ]
-
-
 def _together(
-    questions: Sequence[Question[Perturbable]], *, n_samples: int, n_permutations: int | None, estimator: str
+    questions: Sequence[Question[Perturbable]], plan: Plan, *, n_permutations: int | None, estimator: str
 ) -> list[Weights]:
     """Questions that differ in their quantity: the same samples for all of them."""
-    features, seed = questions[0].features, questions[0].seed
-    d, groups = len(features), features.membership
-    whole_number("n_samples", n_samples, 2)
-    if _by_pairs(d, features, n_samples, n_permutations, estimator):
-        return _from_pairs(questions, n_samples)
-    pairs = _pairs(d, n_samples, n_permutations)
+    features = questions[0].features
+    if estimator == "auto" and n_permutations is None and features.groups is None:
+        plan = _with_every_coalition(plan, len(features))
+    if _by_pairs(len(features), features, plan.limit, n_permutations, estimator):
+        return _from_pairs(questions, plan)
+    return _from_orders(questions, plan, n_permutations)
+
+
+def _with_every_coalition(plan: Plan, d: int) -> Plan:
+    """Of so few features that the fewest orders would ask for as many, all coalitions are asked for."""
+    few = d < 60 and 2**d <= 2 + _LEAST_PAIRS * 2 * (d - 1)
+    return replace(plan, limit=max(plan.limit, 2**d, 4)) if few else plan
+
+
+def _from_pairs(questions: Sequence[Question[Perturbable]], plan: Plan) -> list[Weights]:
+    """By a regression on pairs of complementary coalitions."""
+    first, d = questions[0], len(questions[0].features)
+    whole_number("n_samples", plan.limit, 4)
+    memory = plan.limit * (d + 5 * 8 * d)
+    check_memory(memory, f"Shapley values with n_samples={plan.limit} and {d} features", "ask less")
+    game = asked_together(questions, min(plan.limit, 2 ** min(d, 60)))
+    samples = PairedShapley(game, d, first.seed, lambda: game.noise)
+
+    def answers(done: Run) -> list[Weights]:
+        estimate = samples.estimate()
+        _check_finite(estimate)
+        complete = {"complete": True} if estimate.complete else NOISE_ALONE if samples.is_complete else {}
+        settings: dict[str, Any] = {"n_samples": plan.limit, "until": None, "seconds": None}
+        if done.was_cut:
+            settings |= {"n_samples": max(done.n, 4), "estimator": "pairs"}
+        return [
+            Weights(
+                estimate.values[:, i].copy(),
+                Exact() if estimate.complete else Sampled(estimate.stderr[:, i].copy(), freedom=estimate.freedom),
+                diagnostics={
+                    "estimator": "all coalitions" if samples.is_complete else "regression on pairs",
+                    "intercept": float(samples.nothing[i]),
+                    "model_prediction": float(samples.everything[i]),
+                    **complete,
+                    **game.noise_of(i),
+                    **done.diagnostics(i),
+                    **game.precision(i, d),
+                },
+                evaluations=game.asked,
+                notices=(*game.notices, *done.notices(i)),
+                rounding=float(game.rounding_of_mean(estimate.n, d)[i]),
+                warnings=(*game.warnings, *done.warnings(i)),
+                settings=settings,
+            )
+            for i in range(len(questions))
+        ]
+
+    done = draw_on(
+        samples,
+        plan,
+        step=game.step,
+        usable=_USABLE_PER_WORD * d,
+        first_look=_PER_WORD * d,
+        progress=first.progress,
+        memory=memory,
+        watch=watching(questions, answers),
+    )
+    return done.handed_over(answers(done))
+
+
+def _from_orders(questions: Sequence[Question[Perturbable]], plan: Plan, n_permutations: int | None) -> list[Weights]:
+    """By random orders, each followed forwards and backwards."""
+    first, features = questions[0], questions[0].features
+    d = len(features)
+    if plan.is_open and n_permutations is not None:
+        raise ParameterError("n_permutations does not go with until or seconds: leave it out")
+    pairs = _pairs(d, plan.limit, n_permutations)
     check_memory(4 * d * d, f"one order of {d} features, forwards and backwards,", "explain a shorter text")
-    game, rng = asked_together(questions, 2 + pairs * 2 * (d - 1)), np.random.default_rng(seed)
-    nothing, everything = game(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
-    summed = np.zeros((d, 0)) if groups is None else groups
-    mean, squares = (np.zeros((d + summed.shape[1], len(questions))) for _ in range(2))
-    done = 0
-    for block in paired_values(game, features, pairs, rng, nothing, everything):
-        for own in block:  # Welford's recursion: no sum of squares that cancels
-            value = np.concatenate([own, summed.T @ own])
-            done += 1
-            step = value - mean
-            mean += step / done
-            squares += step * (value - mean)
-    if not np.isfinite(mean).all():
+    game = asked_together(questions, 2 + pairs * 2 * (d - 1))
+    samples = PermutedShapley(game, features, first.seed, plan.until == "stable", lambda: game.noise)
+    whole, usable = replace(plan, limit=2 + pairs * samples.per_pair), 2 + _LEAST_PAIRS * samples.per_pair
+
+    def answers(done: Run) -> list[Weights]:
+        estimate, of_groups = samples.estimate(), samples.group_stderr()
+        _check_finite(estimate)
+        settings: dict[str, Any] = {"n_samples": plan.limit, "until": None, "seconds": None}
+        if done.was_cut:
+            settings |= {"n_samples": done.n, "n_permutations": 2 * samples.pairs, "estimator": "permutations"}
+        return [
+            Weights(
+                estimate.values[:, i].copy(),
+                Sampled(estimate.stderr[:, i].copy(), freedom=samples.pairs),
+                diagnostics={
+                    "estimator": "paired permutations",
+                    "permutations": 2 * samples.pairs,
+                    "intercept": float(samples.nothing[i]),
+                    "model_prediction": float(samples.everything[i]),
+                    **game.noise_of(i),
+                    **done.diagnostics(i),
+                    **game.precision(i, d),
+                },
+                evaluations=game.asked,
+                notices=(*game.notices, *done.notices(i)),
+                group_stderr=None if of_groups is None else of_groups[:, i].copy(),
+                rounding=float(game.rounding_of_mean(2 * samples.pairs, d)[i]),
+                warnings=(*game.warnings, *done.warnings(i)),
+                settings=settings,
+            )
+            for i in range(len(questions))
+        ]
+
+    done = draw_on(
+        samples,
+        whole,
+        step=max(game.step, samples.per_pair + 2),
+        usable=usable,
+        first_look=2 * usable,
+        progress=first.progress,
+        watch=watching(questions, answers),
+    )
+    return done.handed_over(answers(done))
+
+
+def _check_finite(estimate: Estimate) -> None:
+    if not np.isfinite(estimate.values).all():
         raise NumericalError("the model gave outputs that are not finite: check its weights")
-    return [
-        Weights(
-            mean[:d, i].copy(),
-            Sampled(_stderr(squares[:d, i], pairs, d), freedom=pairs),
-            diagnostics={
-                "estimator": "paired permutations",
-                "permutations": 2 * pairs,
-                "intercept": float(nothing[i]),
-                "model_prediction": float(everything[i]),
-            },
-            evaluations=game.asked,
-            notices=game.notices,
-            group_stderr=None if groups is None else _stderr(squares[d:, i], pairs, d),
-            rounding=float(game.rounding_of_mean(2 * pairs, d)[i]),
-            warnings=game.warnings,
-        )
-        for i in range(len(questions))
-    ]
-
-
-def _stderr(squares: Floats, pairs: int, d: int) -> Floats:
-    """A pair holds all orders of two words."""
-    return np.zeros(len(squares)) if d <= 2 else stderr_of_pairs(squares, pairs)
-
-
-def stderr_of_pairs(squares: Floats, pairs: int) -> Floats:
-    """From the sums of squared deviations of each word over the pairs, so that ±1.96 of it covers 95 %.
-
-    Few pairs know their own spread badly: most may miss the one order in which a word matters. Each word's variance
-    therefore counts the typical deviation of all words as one observation more, and is widened by Student's factor.
-    Typical is the mean of standard deviations: the mean of variances belongs to a few strong words and makes the
-    intervals of all others too wide (98 % covered with four pairs), the median too narrow where one word rules (91 %).
-    """
-    typical = np.sqrt(squares / (pairs - 1)).mean() ** 2
-    variance = (squares + typical) / pairs
-    return np.sqrt(variance / pairs) * student_factor(pairs)
 
 
 def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:
@@ -234,59 +282,3 @@ def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:
             "changes no digit that is shown: ask for less"
         )
     return pairs
-
-
-Orders = Callable[[np.random.Generator, int], Integers]
-"""Draws so many orders of the features: (n, d)."""
-
-
-def orders_of(features: Features) -> Orders:
-    """All orders alike; or, with groups, the groups in any order and the features of a group in any order within it.
-
-    The mean over such orders is the Owen value: the values of a group's features add up to the group's own.
-    """
-    d, groups = len(features), features.groups
-    if groups is None:
-        return lambda rng, n: rng.permuted(np.broadcast_to(np.arange(d), (n, d)), axis=1)
-    owners, count = groups.owners(d), len(groups.members)
-
-    def nested(rng: np.random.Generator, n: int) -> Integers:
-        places = rng.permuted(np.broadcast_to(np.arange(count), (n, count)), axis=1)
-        return np.argsort(places[:, owners] + rng.random((n, d)), axis=1)
-
-    return nested
-
-
-def paired_values(
-    game: Callable[[Coalitions], Floats],
-    features: Features,
-    pairs: int,
-    rng: np.random.Generator,
-    nothing: Floats,
-    everything: Floats,
-) -> Iterator[Floats]:
-    """What each feature adds to m outputs, mean over an order and its reverse: (pairs of a block, d, m), by blocks.
-
-    `game` answers coalitions (n, d) with outputs (n, m); `nothing` and `everything` (m,) are known.
-    """
-    d, m, draw = len(features), len(nothing), orders_of(features)
-    at_once = max(1, _ROWS_AT_ONCE // (2 * max(d - 1, 1)))
-    for start in range(0, pairs, at_once):
-        count = min(at_once, pairs - start)
-        orders = draw(rng, count)
-        both = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * count, d)
-        outputs = np.empty((2 * count, d + 1, m))
-        outputs[:, 0], outputs[:, d] = nothing, everything
-        if d > 1:
-            outputs[:, 1:d] = game(arrivals(both)).reshape(2 * count, d - 1, m)
-        added = np.empty((2 * count, d, m))
-        np.put_along_axis(added, both[:, :, None], np.diff(outputs, axis=1), axis=1)
-        yield added.reshape(count, 2, d, m).mean(axis=1)
-
-
-def student_factor(freedom: int) -> float:
-    """How much wider Student's 95 % interval is than the normal one."""
-    from scipy.special import ndtri, stdtrit  # only sampling needs it, and it takes a tenth of a second to import
-
-    upper = (1.0 + _INSIDE) / 2.0
-    return float(stdtrit(freedom, upper) / ndtri(upper))

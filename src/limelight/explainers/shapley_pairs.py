@@ -21,10 +21,16 @@ from limelight.explainers import shapley_columns
 from limelight.explainers.augmented import augmented_fit
 from limelight.explainers.draws import Draws
 from limelight.explainers.estimate import Estimate
+from limelight.explainers.noise import AnswerNoise, Unheard, of_answers, shared_beyond_own, signless, silent
 from limelight.explainers.shapley_columns import OddColumns
+from limelight.explainers.standard_errors import DECIDES, Moves, few, with_stderr
 from limelight.theory.odd_game import size_weights
 from limelight.threads import one_thread
 
+_PER_WORD = 5
+"""Samples per word from which residuals of pairs tell how far values are off (benchmarks/stress.py)."""
+_ALL_TOLD = 1.0 - 1e-6
+"""The share of a value that pairs tell, but for rounding."""
 Asked = Callable[[Coalitions], Floats]
 """From coalitions (n, d) to outputs (n, m)."""
 
@@ -32,8 +38,9 @@ Asked = Callable[[Coalitions], Floats]
 class PairedShapley:
     """Shapley values of m outputs from a growing number of samples. Two of them are the text and nothing of it."""
 
-    def __init__(self, ask: Asked, d: int, seed: int) -> None:
-        self._ask, self._d = ask, d
+    def __init__(self, ask: Asked, d: int, seed: int, noise: Unheard = silent) -> None:
+        """`noise` says how far answers to the same differ, as far as is known by now."""
+        self._ask, self._d, self._noise = ask, d, noise
         self._draws = Draws(np.concatenate([[0.0], np.sqrt(size_weights(d)), [0.0]]), seed) if d > 1 else None
         self.nothing, self.everything = ask(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
         self._kept = np.zeros((0, d), dtype=bool)
@@ -45,6 +52,10 @@ class PairedShapley:
         return 2**self._d if self._every is not None else 2 + 2 * len(self._kept)
 
     @property
+    def coalitions(self) -> int:
+        return 2**self._d
+
+    @property
     def is_complete(self) -> bool:
         return self._every is not None or self._d == 1
 
@@ -52,7 +63,7 @@ class PairedShapley:
         """Pairs until there are n samples in all; every coalition once n reaches their number."""
         if self.is_complete:
             return
-        if self._d < 60 and 2**self._d <= n:
+        if self.coalitions <= n:
             self._every = self._ask(all_coalitions(self._d)[1:-1])
             return
         assert self._draws is not None
@@ -63,38 +74,72 @@ class PairedShapley:
             self._odd = np.concatenate([self._odd, (outputs[0::2] - outputs[1::2]) / 2.0])
 
     def estimate(self) -> Estimate:
-        d, m = self._d, len(self.nothing)
-        if d == 1 or self._every is not None:
-            values = (self.everything - self.nothing)[None] if d == 1 else self._of_all()
-            return Estimate(self.n, values, np.zeros((d, m)), lambda i: np.zeros((d, d)), complete=True)
+        d, m, noise = self._d, len(self.nothing), self._noise()
+        if self.is_complete:
+            per_answer = shapley_shares(d)
+            stderr = of_answers(per_answer, noise, m)
+            return Estimate(
+                self.n,
+                per_answer.T @ self._all_answers(),
+                stderr,
+                lambda i: with_stderr(per_answer.T @ per_answer, stderr[:, i]),
+                complete=noise is None,
+                freedom=None if noise is None else noise.freedom,
+            )
         with one_thread():
             regression = SignRegression(self._kept)
-            columns = [self._output(regression, i) for i in range(m)]
+            columns = [self._output(regression, i, noise) for i in range(m)]
         values, stderr = (np.stack(arrays, axis=1) for arrays in zip(*(own[:2] for own in columns), strict=True))
-        return Estimate(self.n, values, stderr, lambda i: columns[i][2]())
+        moves = [own[2] for own in columns]
+        freedom = min((own for own in (few(move.effective) for move in moves) if own is not None), default=None)
+        return Estimate(
+            self.n, values, stderr, lambda i: with_stderr(moves[i].covariance(), stderr[:, i]), freedom=freedom
+        )
 
-    def _output(self, regression: SignRegression, i: int) -> tuple[Floats, Floats, Callable[[], Floats]]:
-        """Values, standard errors, and their covariance on request."""
+    def _output(self, regression: SignRegression, i: int, noise: AnswerNoise | None) -> tuple[Floats, Floats, Moves]:
+        """Values, their standard errors, and how each pair moves them."""
         odd, total = self._odd[:, i], float(self.everything[i] - self.nothing[i])
+        doubt, freedom = None, 1
+        if noise is not None:  # an odd part is half a difference of two answers
+            doubt, freedom = shared_beyond_own(signless(self._kept)) * float(noise.variance[i]) / 2.0, noise.freedom
+        columns = None
         if shapley_columns.is_worthwhile(len(odd), self._d):
             columns = OddColumns.guessed(regression.x, odd, regression.weights)
-            if columns is not None:
-                fit = augmented_fit(columns.of(regression.x), odd, regression.weights, columns.values(), columns.n_free)
-                return fit.values + total / self._d, fit.stderr, fit.covariance
-        values, scales = regression.values(odd, total)
-        return values, regression.stderr(scales), lambda: regression.covariance(scales)
+        if columns is not None:
+            known = columns.values()
+            fit = augmented_fit(
+                columns.of(regression.x), odd, regression.weights, known, columns.n_free, 0, doubt, freedom
+            )
+            values, moves, of_total = fit.values + total / self._d, fit.moves, np.full(self._d, 1.0 / self._d)
+        else:
+            values, moves = regression.fitted(odd, total, doubt, freedom)
+            of_total = regression.of_total
+        stderr = moves.stderr()
+        if noise is not None:
+            stderr = np.hypot(stderr, noise.stderr(2.0 * of_total**2)[:, i])
+        return values, self._where_told(stderr, odd, total, regression), moves
 
-    def _of_all(self) -> Floats:
-        """By the definition, over all coalitions."""
-        assert self._every is not None
-        kept, d = all_coalitions(self._d), self._d
-        outputs = np.concatenate([self.nothing[None], self._every, self.everything[None]])
-        size = kept.sum(axis=1)
-        share = np.array([1.0 / (d * math.comb(d - 1, k)) for k in range(d)])
-        # What j adds to a coalition of k others has the weight 1 / (d C(d-1, k)).
-        with_j, without_j = share[np.maximum(size - 1, 0)], share[np.minimum(size, d - 1)]
-        signed = np.where(kept, with_j[:, None], -without_j[:, None])
-        return np.asarray(signed.T @ outputs, dtype=np.float64)
+    def _where_told(self, stderr: Floats, odd: Floats, total: float, regression: SignRegression) -> Floats:
+        """No interval where pairs do not tell values apart, unless there is nothing to tell."""
+        nothing_varied = odd.size > 0 and not odd.any() and total == 0.0
+        told = regression.told & (2 * len(odd) >= _PER_WORD * self._d)
+        return stderr if nothing_varied else np.where(told, stderr, np.nan)
+
+    def _all_answers(self) -> Floats:
+        between = np.zeros((0, len(self.nothing))) if self._every is None else self._every
+        return np.concatenate([self.nothing[None], between, self.everything[None]])
+
+
+def shapley_shares(d: int) -> Floats:
+    """By the definition: how far the answer on each of all coalitions moves each value, (2^d, d).
+
+    What j adds to a coalition of k others has the weight 1 / (d C(d-1, k)).
+    """
+    kept = all_coalitions(d)
+    size = kept.sum(axis=1)
+    share = np.array([1.0 / (d * math.comb(d - 1, k)) for k in range(d)])
+    with_j, without_j = share[np.maximum(size - 1, 0)], share[np.minimum(size, d - 1)]
+    return np.where(kept, with_j[:, None], -without_j[:, None])
 
 
 class SignRegression:
@@ -107,32 +152,34 @@ class SignRegression:
         d = kept.shape[1]
         self.x: Floats = np.where(kept, 1.0, -1.0)
         weights = np.sqrt(size_weights(d))[d - kept.sum(axis=1) - 1]
-        self.weights = weights / weights.mean()
+        self.weights = weights / (weights.mean() if len(weights) else 1.0)
         self._mean = self.x.mean(axis=1)
         apart = (self.x - self._mean[:, None]) / 2.0
         H = (apart * self.weights[:, None]).T @ apart
         # Along (1, …, 1) there is nothing to find; directions that no pair tells anything of are left at 0.
-        self._inverse = np.linalg.pinv(H + float(np.trace(H)) / d / d, hermitian=True)
+        whole = H + float(np.trace(H)) / d / d
+        self._inverse = np.linalg.pinv(whole, hermitian=True)
+        self.told = np.einsum("ij,ji->i", self._inverse, whole) > _ALL_TOLD
         self._influence = apart @ self._inverse
-        self._leverage = self.weights * np.einsum("nj,nj->n", self._influence, apart)
+        self._left = 1.0 - self.weights * np.einsum("nj,nj->n", self._influence, apart)
         self._apart = apart
 
-    def values(self, odd: Floats, total: float) -> tuple[Floats, Floats]:
-        """φ (d,), which adds up to `total`; and the residual of each pair, scaled as leaving it out would find it."""
+    @property
+    def of_total(self) -> Floats:
+        """How far the sum of all values moves each of them: (d,)."""
+        d = self.x.shape[1]
+        moved: Floats = self._influence.T @ (self.weights * self._mean) / 2.0
+        return 1.0 / d - (moved - moved.mean())
+
+    def fitted(self, odd: Floats, total: float, noise: Floats | None = None, freedom: int = 1) -> tuple[Floats, Moves]:
+        """φ (d,), which adds up to `total`, and how each pair moves it; `noise`: see `Moves`."""
         d = self.x.shape[1]
         y = odd - total / d * (d * self._mean) / 2.0
         psi = self._inverse @ (self._apart.T @ (self.weights * y))
         psi -= psi.mean()
-        residuals = y - self._apart @ psi
-        scales = self.weights * residuals / np.maximum(1.0 - self._leverage, 1e-6)
-        return psi + total / d, scales
-
-    def stderr(self, scales: Floats) -> Floats:
-        return np.sqrt((scales**2) @ (self._influence**2))
-
-    def covariance(self, scales: Floats) -> Floats:
-        moved = self._influence * scales[:, None]
-        return np.asarray(moved.T @ moved, dtype=np.float64)
+        off = (y - self._apart @ psi) / np.maximum(self._left, DECIDES)
+        per_unit = (self._influence * self.weights[:, None]).astype(np.float32)
+        return psi + total / d, Moves(per_unit, off, self._left < DECIDES, noise, freedom)
 
 
 def all_coalitions(d: int) -> Coalitions:

@@ -16,7 +16,9 @@ import numpy as np
 
 from limelight.arrays import Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
+from limelight.explainers.noise import RowNoise
 from limelight.explainers.sampling import blocks
+from limelight.explainers.standard_errors import DECIDES, MovedSums, effective_samples, with_stderr
 from limelight.theory.lime_kernel import distances
 
 if TYPE_CHECKING:
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
 LEAST_WEIGHT = 1e-8
 """Of all samples together beside the document's weight of 1: with less, half of float64's digits are lost in the fit,
 and what is left of the model's answers is one sample."""
+
+
+NO_RIDGE = 1e-6
+"""Up to here a penalty changes no digit of a fit that is shown."""
+
+
+def tells_errors(n: int, d: int, ridge: float) -> bool:
+    """Whether residuals of n samples tell how far d coefficients are off.
+
+    With fewer samples than twice the words, intervals cover less than they say (benchmarks/stress.py); without a
+    penalty it takes some more.
+    """
+    return n >= (2 if ridge > NO_RIDGE else 3) * d + 2
 
 
 def too_narrow(weights: Floats, others: float, d: int, kernel_width: float) -> ParameterError:
@@ -53,6 +68,7 @@ class Equations:
     mean_z: Any  # (..., d)
     mean_y: Any  # (..., m)
     total: Any  # (...)
+    ridge: float = 0.0
 
 
 def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations:
@@ -76,15 +92,15 @@ def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations
         H[..., np.arange(d), np.arange(d)] += ridge
     else:
         H.diagonal(dim1=-2, dim2=-1).add_(ridge)
-    return Equations(H, moment, mean_z, mean_y, total)
+    return Equations(H, moment, mean_z, mean_y, total, ridge)
 
 
 _CLEAR_RIDGE = 1e-6
 """Of H's largest diagonal element: above it the penalty keeps H away from singular by ten digits."""
 _ROUNDED_AWAY = 8.0 * float(np.finfo(np.float64).eps)
 """An eigenvalue of Σ w x xᵀ below it, times d and the largest one, is 0 that was rounded."""
-_LARGEST_INVERSE = 1e12
-"""Elements of H⁻¹ up to which its squares, times the squares of hundreds of words, stay inside float32."""
+_ALL_TOLD = 1.0 - 1e-6
+"""The share of a coefficient that samples tell, without a penalty, but for rounding."""
 
 
 def solution(equations: Equations, ridge: float) -> Floats:
@@ -154,6 +170,7 @@ class Surrogate:
     scatter: Any = None  # (..., m): the weighted standard deviation of the outputs
     largest: Any = None  # (..., m): of the outputs' absolute values
     gain: Any = None  # (...): how far outputs that are off by at most 1 may move a coefficient
+    effective: Any = None  # (..., d, m): from how many samples each standard error is
 
     @property
     def prediction(self) -> Any:
@@ -162,9 +179,17 @@ class Surrogate:
 
 
 def fit_surrogate(
-    kept: Coalitions, y: Floats, weights: Floats, ridge: float, groups: Floats | None = None
+    kept: Coalitions,
+    y: Floats,
+    weights: Floats,
+    ridge: float,
+    groups: Floats | None = None,
+    noise: RowNoise | None = None,
 ) -> Surrogate:
-    """The fit of outputs (n, m) on coalitions (n, d). `groups` (d, g) of zeros and ones: sums that need errors too."""
+    """The fit of outputs (n, m) on coalitions (n, d). `groups` (d, g) of zeros and ones: sums that need errors too.
+
+    `noise`: that of answers, as far as residuals do not hold it. A standard error is NaN where none can be had.
+    """
     if not np.isfinite(y).all():
         raise NumericalError(
             f"the model gave {int((~np.isfinite(y)).sum())} outputs that are not finite: check its weights"
@@ -173,8 +198,9 @@ def fit_surrogate(
         equations = normal_equations(kept, y, weights, ridge)
         if not all(np.isfinite(array).all() for array in (equations.H, equations.moment, equations.mean_y)):
             raise _overflow(y, ridge)
-        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights, groups)
-    if not all(np.isfinite(array).all() for array in (fit.coefficients, fit.stderr, fit.intercept, fit.r2)):
+        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights, groups, noise)
+    found = (fit.coefficients, np.nan_to_num(fit.stderr, nan=0.0, posinf=np.inf), fit.intercept, fit.r2)
+    if not all(np.isfinite(array).all() for array in found):
         raise _overflow(y, ridge)
     return fit
 
@@ -186,71 +212,131 @@ def _overflow(y: Floats, ridge: float) -> NumericalError:
     )
 
 
-def surrogate_of(equations: Equations, inverse: Any, kept: Any, y: Any, weights: Any, groups: Any = None) -> Surrogate:
+def surrogate_of(
+    equations: Equations,
+    inverse: Any,
+    kept: Any,
+    y: Any,
+    weights: Any,
+    groups: Any = None,
+    noise: RowNoise | None = None,
+) -> Surrogate:
     """The solution and its heteroscedasticity-robust standard errors.
 
-    The error of the coefficients is H⁻¹ Σ w x ε: its variance is estimated by Σ (w ε / (1 - h))² (H⁻¹x)², where
-    h = w (1/Σw + xᵀH⁻¹x) is a sample's leverage: what leaving out one sample after the other gives (the jackknife,
-    "HC3"). Nothing is assumed of the residuals ε: a linear surrogate of a model that is not linear has residuals that
-    depend on z. Errors are summed in float32: seven digits are plenty, at half the cost. Where squares of the inverse
-    leave its range, they are summed in float64.
+    The error of the coefficients is H⁻¹ Σ w x ε. A residual ε counts as leaving its sample out would find it, divided
+    by 1 - h, where h = w (1/Σw + xᵀH⁻¹x) is the sample's leverage; `standard_errors` says what is made of it. Nothing
+    is assumed of the residuals: a linear surrogate of a model that is not linear has residuals that depend on z. Errors
+    are summed in float32, in units of H⁻¹ and of the outputs: seven digits are plenty, at half the cost.
     """
     xp = _namespace(kept)
     mean_y, mean_z, total = equations.mean_y, equations.mean_z, equations.total
     coefficients = inverse @ equations.moment
     intercept = mean_y - (mean_z[..., None, :] @ coefficients)[..., 0, :]
-    narrow = _single if float(abs(inverse).max()) < _LARGEST_INVERSE else _double
-    H_inverse, mean = narrow(inverse), narrow(mean_z)
+    unit, away = float(abs(inverse).max()) or 1.0, xp.amax(abs(y - mean_y[..., None, :]), -2)
+    away = xp.where(away > 0.0, away, xp.ones_like(away))
+    H_inverse, mean = _single(inverse / unit), _single(mean_z)
     at_mean = mean[..., None, :] @ H_inverse
-    variance: Any = 0.0
-    group_variance: Any = 0.0
+    errors = [_Errors(), _Errors()]
     unexplained: Any = 0.0
     gain: Any = 0.0
+    scale: Any = 0.0
     for rows in _pieces(kept):
         z, w = kept[..., rows, :], weights[..., rows]
         residuals = y[..., rows, :] - intercept[..., None, :] - _double(z) @ coefficients
         unexplained = unexplained + (w[..., None] * residuals**2).sum(-2)
-        z = narrow(z)
+        z = _single(z)
         influence = z @ H_inverse - at_mean
-        leverage = w * (
-            1.0 / total[..., None]
-            + xp.einsum("...j,...j->...", influence, z)
-            - (influence @ mean[..., :, None])[..., 0]
-        )
-        # A sample that decides its own fit (leverage 1) has residual 0: the bound only avoids 0/0.
-        scale = (w / (1.0 - leverage).clip(1e-6))[..., None] * residuals
-        squares = narrow(scale * scale)
+        spread = xp.einsum("...j,...j->...", influence, z) - (influence @ mean[..., :, None])[..., 0]
+        left = 1.0 - w * (1.0 / total[..., None] + unit * _double(spread))
+        squares = (residuals / away[..., None, :] / left.clip(DECIDES)[..., None]) ** 2
+        scale = scale + (w[..., None] * squares).sum(-2)
+        w2 = (w * w)[..., None]
+        known = () if noise is None else (w2 * noise.variances[..., rows, :],)
+        columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *known], -1))
+        gain = gain + (_single(w)[..., None, :] @ abs(influence))[..., 0, :]
         if groups is not None:
-            group_variance = group_variance + ((influence @ narrow(groups)) ** 2).mT @ squares
-        gain = gain + (narrow(w)[..., None, :] @ abs(influence))[..., 0, :]
-        influence *= influence
-        variance = variance + influence.mT @ squares
+            errors[1].add(influence @ _single(groups), columns, y.shape[-1])
+        errors[0].add(influence, columns, y.shape[-1])
     spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
-    constant = spread <= 0
+    constant = xp.amax(y, -2) == xp.amin(y, -2)
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
-    of_groups = None if groups is None else _double(group_variance) ** 0.5
+    scale = scale / total[..., None]
+    stderr = errors[0].stderr(unit, away, scale, noise)
+    told = xp.einsum("...ij,...ji->...i", inverse, equations.H) - equations.ridge * xp.einsum("...ii->...i", inverse)
+    stderr = _beside_told(stderr, told, coefficients, equations.ridge)
+    stderr = xp.where(constant[..., None, :], xp.zeros_like(stderr), stderr)
     return Surrogate(
         coefficients,
-        _double(variance) ** 0.5,
+        stderr,
         intercept,
         r2,
-        of_groups,
+        None if groups is None else errors[1].stderr(unit, away, scale, noise),
         scatter=(spread / total[..., None]) ** 0.5,
         largest=xp.amax(abs(y), -2),
-        gain=xp.amax(_double(gain), -1),
+        gain=unit * xp.amax(_double(gain), -1),
+        effective=errors[0].effective(),
     )
 
 
-def covariance_of(kept: Coalitions, y: Floats, weights: Floats, ridge: float) -> Floats:
-    """The covariance (d, d) of the coefficients of one output (n,), estimated as `surrogate_of` does its diagonal."""
+class _Errors:
+    """Sums over blocks of samples, for the standard errors of coefficients or of sums of them."""
+
+    def __init__(self) -> None:
+        self._sums: Any = 0.0
+        self._fourths: Any = 0.0
+        self._outputs = 0
+
+    def add(self, influence: Any, columns: Any, outputs: int) -> None:
+        """`influence` (..., n, d) is squared in place; `columns`: squares of each output, then what else is summed."""
+        self._outputs = outputs
+        influence *= influence
+        self._sums = self._sums + _double(influence.mT @ columns)
+        influence *= influence
+        self._fourths = self._fourths + _double(influence.mT @ columns[..., :outputs] ** 2)
+
+    def effective(self) -> Any:
+        return effective_samples(self._sums[..., : self._outputs], self._fourths)
+
+    def stderr(self, unit: float, away: Any, scale: Any, noise: RowNoise | None) -> Any:
+        m = self._outputs
+        sums = self._sums * unit**2
+        squares, reach, decided = sums[..., :m], sums[..., m : m + 1], sums[..., m + 1 : m + 2]
+        stderr = MovedSums(squares, self.effective(), reach, scale[..., None, :], decided).stderr() * away[..., None, :]
+        return stderr if noise is None else (stderr**2 + noise.widened**2 * sums[..., m + 2 :]) ** 0.5
+
+
+def _beside_told(stderr: Any, told: Any, coefficients: Any, ridge: float) -> Any:
+    """Standard errors (..., d, m) with what samples do not tell: `told` (..., d) is their share of each coefficient.
+
+    The rest is the penalty's, which says 0. A coefficient that is told less than others is short of them by as much as
+    coefficients typically are, in proportion; without a penalty it has no interval.
+    """
+    xp = _namespace(stderr)
+    if ridge == 0:
+        return xp.where((told < _ALL_TOLD)[..., None], xp.full_like(stderr, xp.nan), stderr)
+    mean = told.mean(-1)[..., None]
+    short = ((mean - told) / xp.where(mean > 0.0, mean, xp.ones_like(mean))).clip(0.0)[..., None]
+    typical = (coefficients**2).mean(-2)[..., None, :]
+    return (stderr**2 + short**2 * typical) ** 0.5
+
+
+def covariance_of(kept: Coalitions, y: Floats, weights: Floats, ridge: float, stderr: Floats) -> Floats:
+    """The covariance (d, d) of the coefficients of one output (n,), with the standard errors that were found."""
     equations = normal_equations(kept, y[:, None], weights, ridge)
     inverse = inverse_of_array(equations.H, ridge)
     x = kept - equations.mean_z
     influence = x @ inverse
     leverage = weights * (1.0 / equations.total + np.einsum("nj,nj->n", influence, x))
     residuals = y - equations.mean_y[0] - x @ (inverse @ equations.moment)[:, 0]
-    moved = influence * (weights * residuals / (1.0 - leverage).clip(1e-6))[:, None]
-    return np.asarray(moved.T @ moved, dtype=np.float64)
+    moved = influence * (weights * residuals / (1.0 - leverage).clip(DECIDES))[:, None]
+    return with_stderr(np.asarray(moved.T @ moved, dtype=np.float64), stderr)
+
+
+def per_output(kept: Coalitions, weights: Floats, ridge: float) -> Floats:
+    """How far each output moves each coefficient: (n, d)."""
+    equations = normal_equations(kept, np.zeros((len(kept), 1)), weights, ridge)
+    moved: Floats = (weights[:, None] * (kept - equations.mean_z)) @ inverse_of_array(equations.H, ridge)
+    return moved
 
 
 # ── what NumPy and torch call by different names ──────────────────────────────────────────────────────────────────────

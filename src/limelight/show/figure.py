@@ -353,7 +353,16 @@ def _panel(axis: Any, explanation: Explanation, level: Drawn, order: Sequence[in
     axis.barh(rows, weights, height=0.7, color=faces, edgecolor=edges, linewidth=0.7)
     if explanation.stderr is not None:
         half = _drawable_numbers(INTERVAL * explanation.stderr[list(order)])
-        axis.errorbar(weights, rows, xerr=half, fmt="none", ecolor=hex_of(LIGHT.ink), elinewidth=0.8, capsize=1.5)
+        known = ~np.isnan(explanation.stderr[list(order)])
+        axis.errorbar(
+            weights[known],
+            rows[known],
+            xerr=half[known],
+            fmt="none",
+            ecolor=hex_of(LIGHT.ink),
+            elinewidth=0.8,
+            capsize=1.5,
+        )
     axis.axvline(0.0, color=hex_of(LIGHT.quiet), linewidth=0.7)
     axis.set_ylim(max(len(order), 1) - 0.5, -0.5)
     axis.set_yticks(rows, words, fontsize=_SMALL, color=hex_of(LIGHT.ink), **_plainly())

@@ -42,17 +42,19 @@ class Digits:
         return f"{value:{sign if value else '-'}{kind}}"
 
     def error(self, weights: Explanation | GroupWeights, feature: int) -> str:
-        """Half of a weight's 95 % interval; empty where the method has none, "?" where it is not known."""
+        """Half of a weight's 95 % interval; empty where the method has none, or where none can be had."""
         if weights.stderr is None:
             return ""
         error = INTERVAL * float(weights.stderr[feature])
-        return "?" if math.isnan(error) else self.write(error, sign="-")
+        return "" if math.isnan(error) else self.write(error, sign="-")
 
     def weight(self, weights: Explanation | GroupWeights, feature: int, *, signed: bool | None = None) -> str:
         """A weight ± half of its 95 % interval; with its sign, where the method gives one."""
         if signed is None:
             signed = weights.signed if isinstance(weights, Explanation) else True
         weight = self.write(float(weights.weights[feature]), sign="+" if signed else "-")
+        if weights.stderr is not None and math.isnan(weights.stderr[feature]):
+            return f"{weight}, no interval"
         error = self.error(weights, feature)
         return f"{weight} ± {error}" if error else weight
 
@@ -111,7 +113,17 @@ _SENTENCES = {
 """How numbers that methods say of themselves are told, by their keys; all others by their own name."""
 _TOLD_ELSEWHERE = ("warnings", "unknown", "rounding", "error")
 """What views have a place of their own for: the verdict, the words with a mark, the accuracy in words."""
-_FOR_PROGRAMS = ("nodes", "intercept_error", "complete")
+_FOR_PROGRAMS = (
+    "nodes",
+    "intercept_error",
+    "complete",
+    "stopped",
+    "until",
+    "seconds",
+    "settled",
+    "freedom",
+    "noise_alone",
+)
 """What says more of a computation than of its result: it is in the JSON."""
 
 

@@ -61,7 +61,7 @@ def table_rows(id: Id, explanations: Iterable[Explanation], top: int | None, ord
     """The rows of one text."""
     return _written(
         [
-            ["" if id is None else id if isinstance(id, int) else _cell(id), *row]
+            ["" if id is None else id if isinstance(id, int) else safe_cell(id), *row]
             for explanation in explanations
             for row in _rows(explanation, top, order or "text")
         ]
@@ -74,7 +74,7 @@ def _written(rows: list[list[object]]) -> str:
     return page.getvalue()
 
 
-def _cell(value: str | None) -> str:
+def safe_cell(value: str | None) -> str:
     """What a stranger may have written, which nothing will run."""
     text = value or ""
     guard = "'" if text.startswith(_FORMULA) else ""
@@ -83,17 +83,17 @@ def _cell(value: str | None) -> str:
 
 def _rows(explanation: Explanation, top: int | None, order: Order) -> Iterator[list[object]]:
     common = [
-        _cell(explanation.method),
-        _cell(explanation.target),
-        _cell(explanation.against),
-        _cell(str(explanation.parameters.get("output", ""))),
+        safe_cell(explanation.method),
+        safe_cell(explanation.target),
+        safe_cell(explanation.against),
+        safe_cell(str(explanation.parameters.get("output", ""))),
     ]
     for level, name in ((drawn_groups(explanation), "group"), (drawn(explanation), "feature")):
         if level is None:
             continue
         for j in level.ordered(order, top):
             spoken = spoken_for(explanation, j) if name == "feature" and level.told[j] else None
-            yield [*common, name, *_of_feature(level, j), _cell(spoken)]
+            yield [*common, name, *_of_feature(level, j), safe_cell(spoken)]
 
 
 def _of_feature(level: Drawn, j: int) -> list[object]:
@@ -103,7 +103,7 @@ def _of_feature(level: Drawn, j: int) -> list[object]:
     start, end = min(weights.spans[j], default=("", ""))
     interval = ["", ""] if math.isnan(half) else [_number(weight - half), _number(weight + half)]
     return [
-        _cell(weights.features[j]),
+        safe_cell(weights.features[j]),
         "" if weights.sides is None else weights.sides[j] + 1,
         start,
         end,

@@ -80,8 +80,8 @@ class RatioGame:
         """
         # One constant per head cancels in N/D and keeps exp() inside the range of float64.
         top = np.maximum(scores.max(axis=0), removed_scores.max(axis=0))
-        g, g_h = np.exp(scores - top), np.exp(removed_scores - top)
-        gw, gw_h = g[:, :, None] * values, g_h[:, :, None] * removed_values
+        g = np.exp(scores - top)
+        gw = g[:, :, None] * values
         sizes = list(map(len, owners))
         if 0 in sizes:
             raise ParameterError(f"feature {sizes.index(0)} owns no position of the text: leave it out")
@@ -93,13 +93,16 @@ class RatioGame:
             raise ParameterError(f"feature {j} owns a position of another feature: each position has one owner")
         owned, starts = times_owned > 0, np.cumsum([0, *sizes])[:-1]
 
-        def summed(per_position: Floats) -> Floats:
-            """Over the positions of each feature: (T, K, ...) becomes (K, d, ...)."""
-            return np.moveaxis(np.add.reduceat(per_position[order], starts, axis=0), 0, 1)
+        g_h = np.exp(removed_scores[order] - top)
+        gw_h = g_h[:, :, None] * removed_values[order]
+
+        def summed(per_owned: Floats) -> Floats:
+            """Over the positions of each feature: (owned positions, K, ...) becomes (K, d, ...)."""
+            return np.add.reduceat(per_owned, starts, axis=0).swapaxes(0, 1)
 
         return cls(
-            a=summed(g),
-            A=summed(gw),
+            a=summed(g[order]),
+            A=summed(gw[order]),
             b=summed(g_h),
             B=summed(gw_h),
             c0=g[~owned].sum(axis=0),

@@ -59,8 +59,13 @@ class _Contrasts:
 
 
 def settled(weights: Floats, covariance: Floats, level: float, k: int = TOP, tie: float = TIE) -> Settled:
-    """Of weights (d,) whose errors have this covariance (d, d); `level` is the chance of a wrong claim."""
+    """Of weights (d,) whose errors have this covariance (d, d); `level` is the chance of a wrong claim.
+
+    Where an error is not known (NaN), nothing is settled.
+    """
     k = min(k, len(weights))
+    if not np.isfinite(covariance).all():
+        return Settled("open", (), k)
     order = np.argsort(-np.abs(weights), kind="stable")
     own, largest = np.where(weights < 0.0, -1.0, 1.0), float(np.abs(weights).max())
     claims = _contrasts(order[:k], order[k:])

@@ -316,11 +316,17 @@ def lime_limit_and_shapley(
 
 
 def moments_of_many(
-    games: Sequence[RatioGame], targets: Sequence[int], weights: Sequence[Floats], tolerance: float, device: str
+    games: Sequence[RatioGame],
+    targets: Sequence[int],
+    weights: Sequence[Floats],
+    tolerance: float,
+    device: str,
+    memory_bytes: int | None = None,
 ) -> list[Moments]:
-    """The compiled recursion, document by document, on a CPU, where no wide batch beats it; else the one in torch."""
+    """The compiled recursion, document by document, on a CPU, where no wide batch beats it; else the one in torch,
+    within so much memory."""
     if device.split(":")[0] == "cpu" and importlib.util.find_spec("numba") is not None:
         return [size_moments(game, c, w, tolerance) for game, c, w in zip(games, targets, weights, strict=True)]
     from limelight.theory.moments_torch import size_moments_of_many  # torch takes seconds to import
 
-    return size_moments_of_many(games, targets, weights, tolerance, device=device)
+    return size_moments_of_many(games, targets, weights, tolerance, device=device, memory_bytes=memory_bytes)

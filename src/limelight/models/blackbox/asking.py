@@ -103,8 +103,8 @@ class Asker:
             rows[part.places] = part.rows
         return rows
 
-    def parts(self, texts: Sequence[Text]) -> Iterator[Part]:
-        """The same part by part, as soon as each is known."""
+    def parts(self, texts: Sequence[Text], time: int = 0) -> Iterator[Part]:
+        """The same part by part, as soon as each is known. `time`: see `key_of`."""
         if self._cache is None:
             for start in range(0, len(texts), self._batch):
                 own = texts[start : start + self._batch]
@@ -112,7 +112,7 @@ class Asker:
             return
         places: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
-            places.setdefault(key_of(text), []).append(i)
+            places.setdefault(key_of(text, time), []).append(i)
         known = self._cache.known(list(places))
         if known:
             yield _part(known, places, 0)
@@ -122,39 +122,39 @@ class Asker:
             known = self._cache.known(keys)  # others may have asked by now
             unknown = [key for key in keys if key not in known]
             if unknown:
-                rows = self._ask_what_there_is_room_for([texts[places[key][0]] for key in unknown])
+                rows = self._ask_what_there_is_room_for([texts[places[key][0]] for key in unknown], time)
                 known.update(zip(unknown, rows, strict=True))
             yield _part(known, places, len(unknown))
 
-    def _ask_what_there_is_room_for(self, texts: list[Text]) -> Floats:
+    def _ask_what_there_is_room_for(self, texts: list[Text], time: int) -> Floats:
         """Where not all may be asked for, the first ones are there the next time."""
         room = self._calls.room
         if not 0 < room < len(texts):
-            return self._ask(texts)
-        return np.concatenate([self._ask(part) for part in (texts[: int(room)], texts[int(room) :])])
+            return self._ask(texts, time)
+        return np.concatenate([self._ask(part, time) for part in (texts[: int(room)], texts[int(room) :])])
 
-    def _ask(self, texts: Sequence[Text]) -> Floats:
+    def _ask(self, texts: Sequence[Text], time: int = 0) -> Floats:
         """One call of the function."""
         try:
             answer = self._calls(texts, self._kept)
         except Failed as failed:
-            raise _failure(failed, len(texts), f"{self._culprit(texts)}{self._kept}") from failed.__cause__
-        received = self.received(texts, answer)
+            raise _failure(failed, len(texts), f"{self._culprit(texts, time)}{self._kept}") from failed.__cause__
+        received = self.received(texts, answer, time)
         if received.problem is not None:
             raise received.problem
         return received.rows
 
-    def received(self, texts: Sequence[Text], answer: Floats) -> Checked:
+    def received(self, texts: Sequence[Text], answer: Floats, time: int = 0) -> Checked:
         """An answer of the function, checked, and its good rows kept."""
         own = checked(answer, texts, self._labels, self._kind)
         if self._cache is None or not own.good.any():
             return own
         rows = own.rows.copy()
-        keys = [key_of(text) for text, is_good in zip(texts, own.good, strict=True) if is_good]
+        keys = [key_of(text, time) for text, is_good in zip(texts, own.good, strict=True) if is_good]
         rows[own.good] = self._cache.keep(keys, rows[own.good])
         return replace(own, rows=rows)
 
-    def _culprit(self, texts: Sequence[Text]) -> str:
+    def _culprit(self, texts: Sequence[Text], time: int) -> str:
         """A text that the function fails on, found by halves; a batch may also fail where none of its texts does.
 
         No text is asked about again whose answer is known, and a half is not asked where the other one did not fail.
@@ -164,7 +164,7 @@ class Asker:
             half = suspects[: max(1, len(suspects) // 2)]
             if self._calls.room < len(half):
                 return f"max_calls={self._calls.most} leaves no room to find out which of {len(suspects)} texts it was"
-            is_certain = self._fails(half)
+            is_certain = self._fails(half, time)
             if is_certain:
                 suspects = half
             elif len(suspects) == 1:
@@ -173,12 +173,12 @@ class Asker:
                 suspects = suspects[len(half) :]
         return f"make it take {shown(suspects[0])}"
 
-    def _fails(self, texts: Sequence[Text]) -> bool:
+    def _fails(self, texts: Sequence[Text], time: int) -> bool:
         try:
             answer = self._calls(texts)
         except Failed:
             return True
-        self.received(texts, answer)
+        self.received(texts, answer, time)
         return False
 
 

@@ -92,6 +92,7 @@ class BlackBoxClassifier:
         if cache is not None:
             cache.claim(Identity(cast(str, self._name), labels, self.kind, self.pairs))
         self._asker = Asker(self._calls, len(labels), self.kind, self.batch_texts, cache)
+        self._keeps = cache is not None
         self._past_cache = Asker(self._calls, len(labels), self.kind, self.batch_texts, None)
         if first is not None and cache is not None:
             self._asker.received([self._any_text], first)
@@ -130,9 +131,22 @@ class BlackBoxClassifier:
         """
         return self._past_cache.all_of(self._listed(texts, "ask_again"))
 
-    def parts(self, texts: Sequence[Text]) -> Iterator[Part]:
-        """Answers to texts that were checked, part by part as they come."""
-        return self._asker.parts(texts)
+    def parts(self, texts: Sequence[Text], time: int = 0) -> Iterator[Part]:
+        """Answers to texts that were checked, part by part as they come.
+
+        With a cache, `time` tells answers apart that the same text was given one after the other: all of them are kept.
+        """
+        return self._asker.parts(texts, time)
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether a text that is asked about again gets the answer that it got before."""
+        return self._keeps
+
+    @property
+    def room(self) -> float:
+        """How many texts the function may still be given."""
+        return self._calls.room
 
     def _listed(self, texts: Sequence[Text], caller: str) -> list[Text]:
         what = "pairs of texts" if self.pairs else "texts"

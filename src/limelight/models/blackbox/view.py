@@ -16,13 +16,17 @@ from limelight.models.blackbox.variants import Variants
 from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.outputs import OF_FUNCTIONS, Kind, Output
 from limelight.progress import SILENT, Progress
-from limelight.view import Clipping, Divisible, Memo, Noting, NotingGame, Perturbable, Removal, View
+from limelight.view import Clipping, Divisible, Memo, Noisy, Noting, NotingGame, Perturbable, Removal, View
 
 if TYPE_CHECKING:
     from limelight.models.blackbox.classifier import BlackBoxClassifier
 
 _CHARACTERS_AT_ONCE = 2**25
 """Characters of the texts that are made at once: of a long text there are fewer."""
+_REPEATED = 1e-3
+"""Of a logit: batches of half precision round by as much."""
+_ROUNDED = 1e-5
+"""The same of a number of any size, as a part of it."""
 _LABELS_SHOWN = 3
 """Labels that a notice names."""
 
@@ -135,10 +139,29 @@ class TextGame:
                 self._clipped += int(beyond.any(axis=1).sum())
                 self._clipped_labels |= beyond.any(axis=0)
                 answered.add(int(repetitions[rows].sum()))
-        whole = kept[first].all(axis=1)
-        if self._predicted is not None and whole.any():
-            self.noise = max(self.noise, float(np.abs(logits[whole] - self._predicted).max()))
+        whole = np.flatnonzero(kept[first].all(axis=1))
+        if len(whole) and self._predicted is not None:
+            self._compare(logits[whole[0]], kept[first[whole]])
         return logits[which]
+
+    def again(self, kept: Coalitions, time: int) -> Floats:
+        """The same coalitions, asked for once more; `time` says how often they were before."""
+        logits = np.empty((len(kept), len(self._model.labels)))
+        for part in self._model.parts([self._variants.without(row) for row in kept], time):
+            logits[part.places] = logits_of(part.rows, self._model.kind)
+            self.asked += part.asked
+        return logits
+
+    def _compare(self, answer: Floats, whole: Coalitions) -> None:
+        """See whether the function repeats what it said of the whole text; a cache repeats it whatever it says now."""
+        before, self._predicted = self._predicted, None
+        assert before is not None
+        if self._model.keeps_answers and self._model.room > 0:
+            before = self.again(whole, 1)[0]
+        moved = float(np.abs(answer - before).max())
+        largest = float(np.maximum(np.abs(answer), np.abs(before)).max())
+        limit = _ROUNDED * largest if self._model.kind == "regression" else _REPEATED
+        self.noise = moved if moved > limit else 0.0
 
     def _texts_at_once(self) -> int:
         """Whole batches where several of them fit."""
@@ -157,4 +180,7 @@ if TYPE_CHECKING:
         return game
 
     def _clips(game: TextGame) -> Clipping:
+        return game
+
+    def _may_be_noisy(game: TextGame) -> Noisy:
         return game

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from limelight.arrays import Floats
-from limelight.models.words.attention_view import AttentionView, views_of_many
+from limelight.errors import InputError
+from limelight.models.words.attention_view import AttentionView, views_of_many, views_or_errors
 from limelight.models.words.classifier import WordClassifier, check_sizes
 from limelight.models.words.vocabulary import Vocabulary
 from limelight.theory.folding import FoldedHeads, folded_logits, pooled_logits, score_directions
@@ -135,3 +136,7 @@ class AttentionClassifier(WordClassifier):
     def views(self, texts: Sequence[str]) -> list[AttentionView]:
         """Many texts, whose words are folded together: far cheaper than one after the other."""
         return views_of_many(self, texts)
+
+    def views_or_errors(self, texts: Sequence[str]) -> list[AttentionView | InputError]:
+        """The same, with the error in the place of a text that cannot be read."""
+        return views_or_errors(self, texts)

@@ -124,7 +124,15 @@ class AttentionView:
         return _OF_FLOAT64
 
     def unknown_words(self) -> frozenset[int]:
-        return self._model.unknown_words(self.document)
+        unknown = self._model.vocabulary.unknown_id
+        return self._memo.get("unknown", lambda: frozenset(np.flatnonzero(self._ids == unknown).tolist()))
+
+    @property
+    def _ids(self) -> Integers:
+        """The token number of each word."""
+        if self._together is not None:
+            return self._together.ids(self.document)
+        return self._memo.get("ids", lambda: self._model.ids_of(self.document))
 
     # ── folded ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +142,7 @@ class AttentionView:
 
     def _fold(self) -> FoldedDocument:
         if self._folded_together is not None:
-            return self._folded_together.vocabulary.document(self._model.ids_of(self.document))
+            return self._folded_together.vocabulary.document(self._ids)
         with one_thread():
             scores, values = self._heads.score_and_value(self._rows)
             position_scores, position_values = self._heads.score_and_value(positions64(self._model))
@@ -157,7 +165,7 @@ class AttentionView:
     def _rows(self) -> Floats:
         """W_e of [CLS], [UNK] and each word."""
         special = [self._model.vocabulary.cls_id, self._model.vocabulary.unknown_id]
-        return self._memo.get("rows", lambda: rows64(self._model, [*special, *self._model.ids_of(self.document)]))
+        return self._memo.get("rows", lambda: rows64(self._model, [*special, *self._ids]))
 
     @property
     def _attention(self) -> Floats:
@@ -203,6 +211,11 @@ class AttentionView:
     def ratio_game(self, features: Features) -> RatioGame:
         """The game of masking features, from which exact values follow."""
         return self._memo.get(("ratio game", features.owned), lambda: self.folded().masking(features.owned))
+
+    def ratio_game_along(self, features: Features, direction: Floats) -> RatioGame:
+        """The same game with one class, whose logit is Σ_c direction_c · logit_c: only that is folded."""
+        key = ("ratio game along", features.owned, direction.tobytes())
+        return self._memo.get(key, lambda: self.folded().along(direction).masking(features.owned))
 
     def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> AttentionGame:
         """Features removed by [UNK] in place, or deleted so that the rest moves up."""
@@ -287,9 +300,13 @@ class ReadTogether:
 
     def __init__(self, model: AttentionClassifier, documents: Sequence[Document]) -> None:
         self._model, self._memo = model, Memo()
-        self._documents = {id(document): i for i, document in enumerate(documents)}
+        self._read, self._documents = list(documents), {id(document): i for i, document in enumerate(documents)}
         self._ids = [model.ids_of(document) for document in documents]
-        self.views = [AttentionView(model, document, self) for document in documents]
+
+    @property
+    def views(self) -> list[AttentionView]:
+        """A new view of each document: they hold this, and this holds none of them, so that all goes when they go."""
+        return [AttentionView(self._model, document, self) for document in self._read]
 
     @property
     def heads(self) -> FoldedHeads[npt.NDArray[Any]]:
@@ -305,6 +322,10 @@ class ReadTogether:
         numbers: Integers = np.unique(np.concatenate([special, *self._ids]))
         rows, positions = rows64(self._model, numbers), positions64(self._model)
         return FoldedVocabulary(self.heads, numbers, rows, positions, *special)
+
+    def ids(self, document: Document) -> Integers:
+        """The token numbers of one of the documents."""
+        return self._ids[self._documents[id(document)]]
 
     def logits(self, document: Document) -> Floats:
         """Of one of the documents; the first to be asked for brings all others along."""
@@ -322,14 +343,25 @@ class ReadTogether:
 
 def views_of_many(model: AttentionClassifier, texts: Sequence[str]) -> list[AttentionView]:
     """Views of many texts; an error says which text it is about."""
-    documents: list[Document] = []
-    for i, text in enumerate(texts):
+    views: list[AttentionView] = []
+    for i, view in enumerate(views_or_errors(model, texts)):
+        if isinstance(view, InputError):
+            kind = EmptyTextError if isinstance(view, EmptyTextError) else InputError
+            raise kind(f"text {i + 1} of {len(texts)}: {view}") from view
+        views.append(view)
+    return views
+
+
+def views_or_errors(model: AttentionClassifier, texts: Sequence[str]) -> list[AttentionView | InputError]:
+    """The same, with the error in the place of a text that cannot be read."""
+    read: list[Document | InputError] = []
+    for text in texts:
         try:
-            documents.append(model.read(text))
+            read.append(model.read(text))
         except InputError as error:
-            kind = EmptyTextError if isinstance(error, EmptyTextError) else InputError
-            raise kind(f"text {i + 1} of {len(texts)}: {error}") from error
-    return ReadTogether(model, documents).views if documents else []
+            read.append(error)
+    views = iter(ReadTogether(model, [own for own in read if isinstance(own, Document)]).views)
+    return [next(views) if isinstance(own, Document) else own for own in read]
 
 
 # ── a model's weights as float64 arrays ───────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,253 @@
+"""Until stable, for some seconds, until Ctrl-C: what ends a run, that it can be repeated, and what it says."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight
+from limelight.errors import Interrupted, ParameterError
+from limelight.explainers import running
+from limelight.progress import Silent
+from limelight.view import STEP
+from reference.opaque import Answering, Opaque
+
+TEXT = " ".join(f"{chr(97 + i)}{chr(97 + i)}" for i in range(20))
+CLEAR = np.array([3.0, -2.5, 2.0, 1.5, -1.0, *np.linspace(0.2, 0.0, 15)])
+TIED = np.array([3.0, -2.5, 2.0, 1.0, 0.5, 0.499, *np.linspace(0.05, 0.0, 14)])
+HARD = np.array([3.0, -2.5, 2.0, 1.0, 0.70, 0.50, *np.linspace(0.05, 0.0, 14)])
+
+
+def additive(weights: np.ndarray, noise: float = 0.3) -> Answering:
+    """Logits that words move by their weights, and by pairs of neighbours that no surrogate has."""
+
+    def answer(kept: np.ndarray) -> np.ndarray:
+        signs = np.where(kept, 1.0, -1.0)
+        rough = noise * (signs * np.roll(signs, 1, axis=1) * np.roll(signs, 5, axis=1)).sum(axis=1)
+        value = kept @ weights + rough
+        return np.stack([value, np.zeros(len(kept)), np.zeros(len(kept))], axis=1)
+
+    return Answering(answer)
+
+
+@pytest.mark.parametrize("method", ["lime", "shapley"])
+def test_clear_words_settle_and_say_so(method: str) -> None:
+    e = limelight.explain(additive(CLEAR, 0.05), TEXT, method, until="stable", target="negative")
+    assert e.diagnostics["stopped"] == "settled"
+    assert sorted(e.diagnostics["settled"]) == [0, 1, 2, 3, 4]
+    n = e.parameters["n_samples"]
+    assert n < running.MOST_SAMPLES
+    assert f"settled after {n:,} samples" in e.notices[-1]
+    assert "until" not in e.parameters
+    assert e.diagnostics["until"] == "stable"
+
+
+@pytest.mark.parametrize("method", ["lime", "shapley"])
+def test_the_number_of_samples_repeats_the_run(method: str) -> None:
+    e = limelight.explain(additive(HARD), TEXT, method, until="stable", target="negative", seed=3)
+    own = {name: value for name, value in e.parameters.items() if name in ("n_samples", "estimator")}
+    again = limelight.explain(additive(HARD), TEXT, method, target="negative", seed=3, **own)
+    assert (again.weights == e.weights).all()
+    assert e.stderr is not None
+    assert (again.stderr == e.stderr).all()
+
+
+def test_a_tie_ends_the_run() -> None:
+    e = limelight.explain(additive(TIED, 0.02), TEXT, "lime", until="stable", target="negative")
+    assert e.diagnostics["stopped"] == "tied"
+    assert "as good as equal" in e.notices[-1]
+    assert len(e.diagnostics["settled"]) == 4
+
+
+def test_the_limit_is_said_with_what_was_reached() -> None:
+    e = limelight.explain(additive(HARD, 0.8), TEXT, "lime", until="stable", n_samples=600, target="negative")
+    assert e.diagnostics["stopped"] == "limit"
+    assert e.parameters["n_samples"] == 600
+    assert any("stopped at the limit of 600 samples" in said for said in e.diagnostics["warnings"])
+
+
+@pytest.mark.parametrize(("method", "part"), [("lime", 0.02), ("shapley", 0.05)])
+def test_standard_errors_are_as_small_as_asked(method: str, part: float) -> None:
+    e = limelight.explain(additive(CLEAR), TEXT, method, until=part, target="negative")
+    assert e.diagnostics["stopped"] == "settled"
+    assert e.stderr is not None
+    assert e.stderr.max() <= part * np.abs(e.weights).max()
+    fewer = limelight.explain(additive(CLEAR), TEXT, method, n_samples=STEP, target="negative")
+    assert fewer.stderr is not None
+    assert fewer.stderr.max() > part * np.abs(fewer.weights).max()
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("lime", {}), ("shapley", {}), ("shapley", {"estimator": "permutations"})]
+)
+def test_seconds_end_a_run_that_can_be_repeated(
+    method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(running.time, "monotonic", lambda: next(clock) * 0.5)
+    e = limelight.explain(additive(HARD), TEXT, method, seconds=8.0, target="negative", **options)
+    monkeypatch.undo()
+    n = e.parameters["n_samples"]
+    assert e.diagnostics["stopped"] == "time"
+    assert STEP <= n < running.MOST_SAMPLES
+    assert e.notices[-1] == f"stopped after 8 seconds, with {n:,} samples"
+    own = {name: e.parameters[name] for name in ("n_samples", "estimator", "n_permutations") if name in e.parameters}
+    again = limelight.explain(additive(HARD), TEXT, method, target="negative", **own)
+    assert (again.weights == e.weights).all()
+
+
+def test_methods_that_draw_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def plan(n_samples: Any, until: Any, seconds: Any) -> running.Plan:
+        seen.append(seconds)
+        return running.Plan(300)
+
+    monkeypatch.setattr(running.Plan, "of", plan)
+    limelight.compare(Opaque(), "a good film", ["lime", "shapley"], seconds=10)
+    first, second = seen
+    assert first == 5.0
+    assert 9.0 < second < 10.0  # what the first has left
+
+
+def test_few_features_are_asked_in_all_combinations() -> None:
+    e = limelight.explain(Opaque(), "good bad", "shapley", until="stable")
+    assert e.diagnostics["stopped"] == "complete"
+    assert e.exact
+    assert "nothing is left to chance" in e.notices[-1]
+
+
+def test_looks_double_and_the_limit_is_one_of_them() -> None:
+    assert running._looks(running.Plan(5000, "stable"), 512, 256) == {512, 1024, 2048, 4096, 5000}
+
+
+def test_totals_are_the_same_however_long_a_run_may_be() -> None:
+    """A run that the clock ends at one of them is repeated by a run of that length."""
+    longest = running._totals(10**6, STEP)
+    for total in longest[::7]:
+        assert running._totals(total, STEP) == longest[: longest.index(total) + 1]
+    assert all(b - a <= max(STEP, a / 8) for a, b in itertools.pairwise(longest))
+    assert running._looks(running.Plan(10**6, "stable"), 33 * STEP, STEP) <= {*longest}
+
+
+class Pressed(Silent):
+    """Ctrl-C when so many coalitions were answered."""
+
+    def __init__(self, after: int) -> None:
+        self._left = after
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("method", ["lime", "shapley"])
+def test_an_interrupt_carries_what_was_reached(method: str) -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        limelight.explain(Opaque(), TEXT, method, n_samples=4 * STEP, progress=Pressed(2 * STEP + 10))
+    cut = caught.value
+    assert isinstance(cut, Interrupted)
+    e = cut.explanation
+    assert e.parameters["n_samples"] == 2 * STEP
+    assert e.diagnostics["stopped"] == "interrupted"
+    assert e.notices[-1] == f"interrupted after {2 * STEP:,} samples of {4 * STEP:,}"
+    again = (
+        limelight.explain(Opaque(), TEXT, method, n_samples=2 * STEP, estimator="pairs")
+        if method == "shapley"
+        else (limelight.explain(Opaque(), TEXT, method, n_samples=2 * STEP))
+    )
+    assert (again.weights == e.weights).all()
+
+
+def test_an_interrupt_before_anything_is_there_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        limelight.explain(Opaque(), TEXT, "lime", progress=Pressed(10))
+    assert not isinstance(caught.value, Interrupted)
+
+
+def test_methods_that_were_done_are_kept() -> None:
+    with pytest.raises(Interrupted) as caught:
+        limelight.compare(
+            Opaque(), TEXT, ["leave-one-out", "lime", "shapley"], n_samples=4 * STEP, progress=Pressed(2 * STEP + 100)
+        )
+    assert [e.method for e in caught.value.explanations] == ["leave-one-out", "lime"]
+    with pytest.raises(Interrupted) as caught:  # while nothing of the second is there yet
+        limelight.compare(Opaque(), TEXT, ["leave-one-out", "lime"], progress=Pressed(30))
+    assert [e.method for e in caught.value.explanations] == ["leave-one-out"]
+
+
+def test_texts_that_were_done_are_kept() -> None:
+    texts = [TEXT, f"{TEXT} more", f"{TEXT} still"]
+    with pytest.raises(Interrupted) as caught:
+        limelight.explain(Opaque(), texts, "lime", n_samples=STEP, progress=Pressed(2 * STEP + 10))
+    assert [e.text for e in caught.value.explanations] == texts[:2]
+    assert caught.value.explanations[0].diagnostics.get("stopped") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"until": "soon"}, "until must be"),
+        ({"until": 0.0}, "until must be"),
+        ({"until": 1.0}, "until must be"),
+        ({"until": True}, "until must be"),
+        ({"seconds": 0}, "seconds must be"),
+        ({"seconds": -1.0}, "seconds must be"),
+        ({"seconds": float("nan")}, "seconds must be"),
+        ({"until": "stable", "sampling": "official"}, "do not go with sampling='official'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        limelight.explain(Opaque(), "a good film", "lime", **options)
+
+
+def test_permutations_are_counted_or_timed_and_not_both() -> None:
+    with pytest.raises(ParameterError, match="n_permutations does not go with until or seconds"):
+        limelight.explain(Opaque(), "a good film", "shapley", n_permutations=10, seconds=5)
+
+
+def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    class Listening(Silent):
+        def say(self, line: str) -> None:
+            said.append(line)
+
+    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * STEP, progress=Listening())
+    assert said == []
+    monkeypatch.setattr(running, "_LONG", 0.0)
+    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * STEP, progress=Listening())
+    assert len(said) == 1
+    assert f"{4 * STEP:,} inputs for the model" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("lime", {"n_samples": 3000}), ("lime", {"until": 0.001}), ("shapley", {"n_samples": 3000})],
+)
+def test_a_progress_that_watches_sees_it_settle(method: str, options: dict[str, Any]) -> None:
+    seen: list[limelight.Explanation] = []
+
+    class Watcher(Silent):
+        def seen(self, explanation: limelight.Explanation) -> None:
+            seen.append(explanation)
+
+    last = limelight.explain(additive(HARD), TEXT, method, target="negative", progress=Watcher(), **options)
+    alone = limelight.explain(additive(HARD), TEXT, method, target="negative", **options)
+    assert (last.weights == alone.weights).all()
+    reached = [e.parameters["n_samples"] for e in seen]
+    assert reached == sorted({*reached})
+    assert len(reached) >= 2
+    assert reached[-1] < last.parameters["n_samples"]
+    assert all(e.diagnostics["stopped"] == "drawing" for e in seen)
+    once = limelight.explain(additive(HARD), TEXT, method, target="negative", **_repeating(seen[0]))
+    assert (once.weights == seen[0].weights).all()
+
+
+def _repeating(e: limelight.Explanation) -> dict[str, Any]:
+    return {name: e.parameters[name] for name in ("n_samples", "estimator") if name in e.parameters}
