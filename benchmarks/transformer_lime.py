@@ -46,6 +46,8 @@ def our_lime(model: Any, text: str, removal: Any, seed: int, n_samples: int) -> 
 
 def bare_forward(model: Any, text: str, removal: str, seed: int, n_samples: int) -> float:
     """Seconds for the forward passes of the batches that `our_lime` runs."""
+    if model.removal_dtype is not None:
+        raise SystemExit("the floor is that of one precision: give --dtype float32, bfloat16 or float16")
     tree = model.trees.plain()
     batches, forward = [], tree.logits
 

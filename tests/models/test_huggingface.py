@@ -280,7 +280,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return inputs.ids[:, :1].float() * torch.ones(2)
 
-    batches = Batches(np.full(40, 10), lambda rows: Inputs(torch.from_numpy(rows)[:, None].expand(-1, 10)))
+    batches = Batches(np.full(40, 10), lambda rows, width: Inputs(torch.from_numpy(rows)[:, None].expand(-1, width)))
     runner = Runner(2, batch_tokens=160)
     found = runner.run(forward, CPU, batches)
     assert found[:, 0].tolist() == list(range(40))
@@ -304,7 +304,7 @@ def test_batches_are_halved_when_memory_runs_out() -> None:
 def test_a_batch_that_was_halved_stays_so_whatever_another_thread_does() -> None:
     """A thread that runs out of memory with the former size must not raise what another one has lowered since."""
     sizes: list[int] = []
-    batches = Batches(np.full(40, 10), lambda rows: Inputs(torch.from_numpy(rows)[:, None].expand(-1, 10)))
+    batches = Batches(np.full(40, 10), lambda rows, width: Inputs(torch.from_numpy(rows)[:, None].expand(-1, width)))
     runner = Runner(2, batch_tokens=160)
 
     def small(inputs: Inputs) -> torch.Tensor:

@@ -17,6 +17,7 @@ from limelight.errors import CheckpointError, ParameterError
 from limelight.models import adapters
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
+from limelight.models.huggingface.precision import Precision, known_dtype
 from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
@@ -36,7 +37,7 @@ def load(
     name: str | os.PathLike[str] | None = None,
     *,
     device: str = "auto",
-    dtype: str = "float32",
+    dtype: Precision = "auto",
     truncate: bool = False,
     window: bool = False,
     max_length: int | None = None,
@@ -51,8 +52,9 @@ def load(
     `name`: a folder, or a name on the Hugging Face hub; what is written like a path is never asked of the hub. Weights
     are safetensors files inside the folder, and their shapes are compared with its configuration before anything is
     loaded; no code and no pickle of it runs. The options belong to Hugging Face models: `device` ("auto",
-    "cpu", "cuda"), `dtype` ("float32", "bfloat16", "float16"); for texts beyond the model's length `truncate` keeps
-    their beginning and `window` reads them in overlapping parts, an error without; `kind` ("classes", "multi-label",
+    "cpu", "cuda"); `dtype`, "auto" for float32 with half precision where words are removed and the device is faster for
+    it, or "float32", "bfloat16", "float16" for everything; for texts beyond the model's length `truncate` keeps their
+    beginning and `window` reads them in overlapping parts, an error without; `kind` ("classes", "multi-label",
     "regression") where its configuration does not say that rightly; `pairs` for a model that reads pairs of texts;
     `words`, a function that divides a text into words; see HuggingFaceClassifier.
     """
@@ -60,7 +62,7 @@ def load(
     if path is None or not _is_huggingface(path, str(name)):
         options = {
             "device": device not in ("auto", "cpu"),
-            "dtype": dtype != "float32",
+            "dtype": known_dtype(dtype) not in ("auto", "float32"),
             "window": window,
             "max_length": max_length is not None,
             "labels": labels is not None,
@@ -88,6 +90,7 @@ def load(
         pairs=pairs,
         words=words,
         batch_tokens=batch_tokens,
+        dtype="auto" if dtype == "auto" else None,  # any other is the model's own
     )
 
 
@@ -103,6 +106,7 @@ def wrap(
     window: bool = False,
     max_length: int | None = None,
     batch_tokens: int | None = None,
+    dtype: Precision | None = None,
     mask: str | None = None,
     batch_texts: int | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -126,7 +130,8 @@ def wrap(
 
     For a function alone: `mask` is the string that takes the place of a removed word; `batch_texts` how many texts it
     is given at once; `cache` a folder in which its answers are kept, under its `name`; `max_calls` the most texts that
-    it is asked about. For transformers models see `load` and HuggingFaceClassifier.
+    it is asked about. For transformers models see `load` and HuggingFaceClassifier; your model stays in the precision
+    that it has, and `dtype` ("auto", "float32", "bfloat16", "float16") is for texts with words removed alone.
     """
     if tokenizer is not None:
         _check_order(model, tokenizer)
@@ -141,6 +146,7 @@ def wrap(
             "window": window,
             "max_length": max_length is not None,
             "batch_tokens": batch_tokens is not None,
+            "dtype": dtype is not None,
         }
         _refuse(hf_options, "a Hugging Face model and its tokenizer")
         function, names, known_kind = adapters.answering(model, labels, kind, pairs)
@@ -168,6 +174,7 @@ def wrap(
         pairs=pairs,
         words=words,
         batch_tokens=batch_tokens,
+        dtype=dtype,
     )
 
 

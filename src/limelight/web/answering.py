@@ -26,7 +26,6 @@ from limelight.web.asking import (
 from limelight.web.drawing import drawn_prediction, drawn_row, drawn_text
 from limelight.web.jobs import Job, JobProgress
 from limelight.web.recipes import recipe
-from limelight.web.settling import settling
 from limelight.web.site import Site
 
 
@@ -71,14 +70,26 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
     # What is quick is there at once: nobody waits for samples to see a gradient.
     for i in sorted(range(len(plan.methods)), key=lambda i: plan.ways[i].sampled):
         try:
-            for explanation, last in settling(plan, i, JobProgress(job, {"row": i})):
-                job.tell("row", _row(i, explanation, last))
+            progress = RowProgress(job, i) if request.settle else JobProgress(job, {"row": i})
+            explanation = plan.asked(i, progress).explanations(plan.view, [plan.methods[i]])[0]
+            job.tell("row", _row(i, explanation, True))
         except Interrupted as cut:
             job.tell_last("row", _row(i, cut.explanation, True))
             raise
         except LimelightError as error:
             job.tell("failed", {"row": i, "message": visible(str(error))})
     job.tell("done", {})
+
+
+class RowProgress(JobProgress):
+    """Shows a row while its samples are drawn, each time that they have about doubled."""
+
+    def __init__(self, job: Job, row: int) -> None:
+        super().__init__(job, {"row": row})
+        self._tell, self._row = job.tell, row
+
+    def seen(self, explanation: Explanation) -> None:
+        self._tell("row", _row(self._row, explanation, False))
 
 
 def _row(i: int, explanation: Explanation, last: bool) -> dict[str, Any]:

@@ -134,15 +134,14 @@ class Plan:
         target, *against = map(labels.index, names)
         return Quantity(len(labels), target, against[0] if against else None, output_of(self), self.view.kind)
 
-    def asked(self, i: int, progress: Progress, **instead: Any) -> Asked:
-        """What method i is asked; `instead` are options in the place of those that were given."""
+    def asked(self, i: int, progress: Progress) -> Asked:
+        """What method i is asked."""
         request = self.request
         assert isinstance(request, ExplainRequest)
-        own = {name: value for name, value in self.options.items() if name in self.ways[i].options}
+        options = {name: value for name, value in self.options.items() if name in self.ways[i].options}
         wanted: Wanted = request.features
         removal: Removal = request.removal
         output: Output | None = request.output
-        options = {**own, **instead}
         return Asked(target_of(request), wanted, removal, output, "both", request.seed, progress, options)
 
 

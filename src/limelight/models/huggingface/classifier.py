@@ -18,7 +18,8 @@ from limelight.errors import CapabilityError, InputError, ParameterError, shown
 from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.labels import NEEDED, kind_of, labels_of
-from limelight.models.huggingface.private import PrivateTrees
+from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
+from limelight.models.huggingface.private import PrivateTrees, Tree
 from limelight.models.huggingface.runner import Runner, ragged_batches
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, whole, window_of
 from limelight.models.huggingface.variants import SpecialTokens
@@ -42,6 +43,9 @@ class HuggingFaceClassifier:
     `long_texts` says what happens to a text beyond `max_length` tokens: "refuse" it, "truncate" it, or read it in a
     "window" that moves on by half its length; a windowed text has the mean of its windows' logits, and that is what is
     explained. `batch_tokens` fixes the size of a forward that is found by itself otherwise.
+
+    `dtype`: the precision in which texts with words removed are asked (`precision.py`), on a copy of the weights;
+    without it, and for all else, the model's own.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class HuggingFaceClassifier:
         long_texts: LongTexts = "refuse",
         max_length: int | None = None,
         batch_tokens: int | None = None,
+        dtype: Precision | None = None,
     ) -> None:
         _check_tokenizer(tokenizer)
         _check_weights(model)
@@ -66,19 +71,27 @@ class HuggingFaceClassifier:
         self.long_texts = long_texts
         self.max_length = _token_limit(model, tokenizer, max_length)
         self.special = _special_tokens(model, tokenizer)
-        self.runner = Runner(len(self.labels), batch_tokens)
+        self.runner = Runner(len(self.labels), batch_tokens, self.max_length)
         self.trees = PrivateTrees(model)
+        self._precision = None if dtype is None else known_dtype(dtype)
+        self._runs: Tree | None = None
+        """The last tree in that precision that gave finite logits."""
+        self._unable = False
         self._word_rule = _word_rule(words)
         self._tokenizer = _private_tokenizer(tokenizer)
         self._takes_types = _takes_types(model, tokenizer, pairs)
         if pairs:
             check_pairs(self._tokenizer)
         self._check_head()
+        if self._precision != "auto":
+            self.rounded_tree()  # what was asked for by name is refused at once
 
     def __repr__(self) -> str:
         kind = f"{type(self.model).__name__}, {self.max_length or 'any number of'} tokens"
         reads = "".join([", pairs" * self.pairs, f", {self.kind}" * (self.kind != "classes")])
-        return f"HuggingFaceClassifier({kind}{reads}, {self.dtype} on {self.device}, labels={self.labels})"
+        lower = self.removal_dtype
+        precision = f"{self.dtype} on {self.device}" + (f", {lower} for removals" if lower is not None else "")
+        return f"HuggingFaceClassifier({kind}{reads}, {precision}, labels={self.labels})"
 
     @property
     def device(self) -> torch.device:
@@ -87,6 +100,37 @@ class HuggingFaceClassifier:
     @property
     def dtype(self) -> torch.dtype:
         return next(self.model.parameters()).dtype
+
+    @property
+    def removal_dtype(self) -> torch.dtype | None:
+        """The precision of forwards with words removed, where it is not the model's own."""
+        size = self.trees.size_of_rounded(torch.float16)
+        return None if self._unable else lower_than(self.dtype, self._precision, self.device, size)
+
+    def rounded_tree(self) -> Tree | None:
+        """The model in that precision; None where there is no other, or where "auto" finds that it cannot be run so."""
+        dtype = self.removal_dtype
+        if dtype is None:
+            return None
+        tree = self.trees.rounded(dtype)
+        if tree is self._runs:
+            return tree
+        try:
+            with torch.inference_mode():
+                finite = bool(self._probed(tree).isfinite().all())
+        except (RuntimeError, TypeError, ValueError) as error:
+            finite, reason = False, f"{type(error).__name__}: {shortened(str(error))}"
+        else:
+            reason = "its logits are not finite"
+        if finite:
+            self._runs = tree
+            return tree
+        if self._precision != "auto":
+            raise CapabilityError(
+                f"{tree.name} cannot be run in {self._precision} ({reason}): leave dtype out, or give another"
+            )
+        self._unable = True
+        return None
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """The weights of the model."""
@@ -158,13 +202,11 @@ class HuggingFaceClassifier:
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
         text = ("a", "a") if self.pairs else "a"
-        tree, encoding = self.trees.plain(), self._encode(text)
-        _check_types(self.model, encoding)
-        probe = single_input(window_of(encoding, whole(encoding)), tree.device)
-        types = {} if probe.types is None else {"token_type_ids": probe.types}
+        tree = self.trees.plain()
+        _check_types(self.model, self._encode(text))
         try:
             with torch.inference_mode():
-                logits = getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
+                logits = self._probed(tree)
         except (TypeError, ValueError) as error:
             raise CapabilityError(f"{tree.name} does not take input_ids alone: {error}; {NEEDED}") from error
         except (RuntimeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
@@ -179,6 +221,13 @@ class HuggingFaceClassifier:
                 f"{tree.name} gives logits of shape {tuple(logits.shape)} for one text, where {(1, len(self.labels))} "
                 f"were expected; {NEEDED}"
             )
+
+    def _probed(self, tree: Tree) -> Any:
+        """What a tree answers to the shortest text; None where it has no logits."""
+        encoding = self._encode(("a", "a") if self.pairs else "a")
+        probe = single_input(window_of(encoding, whole(encoding)), tree.device)
+        types = {} if probe.types is None else {"token_type_ids": probe.types}
+        return getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
 
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import numpy as np
 from limelight.arrays import Coalitions, Floats, Integers
 from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, distinct_rows
 from limelight.models.huggingface.private import Tree
-from limelight.models.huggingface.runner import Runner
+from limelight.models.huggingface.runner import Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
 from limelight.progress import Progress
+from limelight.view import STEP
 
 _ROWS_AT_ONCE = 2**16
 """Variants that are on the device at once, and among which the same one is computed once."""
@@ -34,13 +35,27 @@ class TokenGame:
         classes: int,
         progress: Progress,
     ) -> None:
-        self._tree, self._runner, self._windows = tree, runner, list(zip(variants, parts, strict=True))
-        self._features, self._classes, self._progress = features, classes, progress
+        self.tree, self._runner, self._windows = tree, runner, list(zip(variants, parts, strict=True))
+        self._features, self.classes, self._progress = features, classes, progress
         self.asked = 0
+
+    def on(self, tree: Tree, progress: Progress | None = None) -> TokenGame:
+        """The same inputs for another tree, or told to another progress; it counts for itself what it asks."""
+        variants, parts = zip(*self._windows, strict=True)
+        told = self._progress if progress is None else progress
+        return TokenGame(
+            tree, self._runner, variants, parts, features=self._features, classes=self.classes, progress=told
+        )
+
+    @property
+    def step(self) -> int:
+        """Coalitions that are best asked for at once: enough for batches without padding, and for a GPU to be busy."""
+        longest = max(variants.length for variants, _ in self._windows)
+        return max(STEP, shapes_of(self.tree.device).asked // max(longest, 1))
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = checked_coalitions(kept, self._features)
-        logits = np.zeros((len(kept), self._classes))
+        logits = np.zeros((len(kept), self.classes))
         answered = AnsweredCoalitions(self._progress, len(self._windows))
         for start in range(0, len(kept), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
@@ -57,5 +72,7 @@ class TokenGame:
             self.asked += len(rows)
             answered.add(int(repetitions[rows].sum()))
 
-        logits = self._runner.run(self._tree.logits, self._tree.device, variants.batches(distinct), finished)
+        logits = self._runner.run(
+            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype
+        )
         return logits[which]

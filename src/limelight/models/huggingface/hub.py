@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.errors import CheckpointError, LimelightError, ParameterError, UnknownNameError
+from limelight.errors import CheckpointError, LimelightError, ParameterError
 from limelight.models.huggingface.folder import (
     ADAPTER,
     CONFIG,
@@ -32,9 +32,9 @@ from limelight.models.huggingface.folder import (
     shortened,
     weight_names,
 )
+from limelight.models.huggingface.precision import DTYPES, known_dtype
 from limelight.models.huggingface.sizes import check_described
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _one_at_a_time = threading.Lock()
 """What is set while reading belongs to the process: the next reader must find it restored."""
 _SECONDS = 2.0
@@ -50,14 +50,13 @@ def read_pretrained(name: str, device: torch.device, dtype: str, near: str = "")
     those files. While it reads: no remote code, no adapters, local files alone. Afterwards: that each weight of the
     model was there, with its shape.
     """
-    if dtype not in DTYPES:
-        raise UnknownNameError("dtype", dtype, DTYPES)
+    read_in = DTYPES.get(known_dtype(dtype), torch.float32)  # "auto" keeps float32 for what is asked once
     transformers = _transformers()
     with _one_at_a_time, _process_kept(), _quiet(transformers):
         folder = Path(name) if Path(name).is_dir() else _from_hub(name, near)
         stored = looked_at(folder)
         with _explained(folder), torch.inference_mode(False), torch.device("cpu"):
-            return _read(transformers, folder, stored, device, DTYPES[dtype])
+            return _read(transformers, folder, stored, device, read_in)
 
 
 def _read(

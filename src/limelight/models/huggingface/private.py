@@ -6,7 +6,8 @@ hooks, which are the same objects in both trees. A copy takes milliseconds and n
 weights is seen by both, and what is done to a module only by its owner.
 
 There are two trees: a plain one, and one with eager attention. Each is put into its state before anybody runs it, so
-that threads can share it.
+that threads can share it. A third one, for forwards in a lower precision, has weights of its own: they are copied from
+the model's whenever it is asked for, so that what is done to the weights is seen there too.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import contextlib
 import copy
 import operator
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -41,6 +43,7 @@ class PrivateTrees:
         self._state: list[object] = []
         self._plain: Tree | None = None
         self._eager: Tree | None = None
+        self._rounded: _RoundedTree | None = None
 
     def plain(self) -> Tree:
         """The model in evaluation mode."""
@@ -48,6 +51,7 @@ class PrivateTrees:
             state = _state(self._model)
             if self._plain is None or not _same(state, self._state):
                 self._plain, self._eager, self._state = _plain_tree(self._model), None, state
+                self._rounded = None
             return self._plain
 
     def eager(self) -> Tree:
@@ -57,6 +61,26 @@ class PrivateTrees:
             if self._eager is None:
                 self._eager = _eager_tree(plain)
             return self._eager
+
+    def rounded(self, dtype: torch.dtype) -> Tree:
+        """The model with its weights of this moment, rounded to `dtype`.
+
+        Copying them takes as long as a forward reads them. Two threads that ask at once write the same numbers.
+        """
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            plain = self.plain()
+            if self._rounded is None or not self._rounded.fits(dtype):
+                self._rounded = None  # before the new one is made: there is never a third copy
+                self._rounded = _rounded_tree(plain, dtype)
+            else:
+                self._rounded.copy_weights()
+            return self._rounded.tree
+
+    def size_of_rounded(self, dtype: torch.dtype) -> int:
+        """Bytes of the model's weights and of their rounded copies together."""
+        weights = [*self._model.parameters(), *self._model.buffers()]
+        own = sum(weight.numel() * weight.element_size() for weight in weights)
+        return own + sum(weight.numel() * dtype.itemsize for weight in weights if weight.is_floating_point())
 
 
 class Tree:
@@ -73,6 +97,11 @@ class Tree:
     def device(self) -> torch.device:
         device: torch.device = next(self.module.parameters()).device
         return device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        dtype: torch.dtype = next(self.module.parameters()).dtype
+        return dtype
 
     def logits(self, inputs: Inputs) -> Tensor:
         """(B, C)"""
@@ -150,8 +179,46 @@ def _eager_tree(plain: Tree) -> Tree:
     return Tree(module)
 
 
-def _copied(model: Any) -> Any:
-    """The modules of a model, with the very tensors and hooks that it has."""
+@dataclass(frozen=True)
+class _RoundedTree:
+    """A tree whose weights are rounded copies of others: pairs of a weight and its copy."""
+
+    tree: Tree
+    dtype: torch.dtype
+    pairs: list[tuple[Tensor, Tensor]]
+
+    def fits(self, dtype: torch.dtype) -> bool:
+        """Whether the copies are of this precision, and stand where their weights do, with the same shapes."""
+        return self.dtype == dtype and all(a.device == b.device and a.shape == b.shape for a, b in self.pairs)
+
+    def copy_weights(self) -> None:
+        for weight, copied in self.pairs:
+            copied.copy_(weight)
+
+
+def _rounded_tree(plain: Tree, dtype: torch.dtype) -> _RoundedTree:
+    """Parameters and the buffers that are stored with them are rounded; tables that a module computes for itself, such
+    as the frequencies of rotary positions, stay as they are, as where transformers loads a model in that precision."""
+    stored = {id(tensor) for module in plain.module.modules() for tensor in _stored_buffers(module)}
+    rounded: dict[int, Tensor] = {}
+    pairs: list[tuple[Tensor, Tensor]] = []
+    for tensor in (*plain.module.parameters(), *plain.module.buffers()):
+        is_weight = isinstance(tensor, nn.Parameter) or id(tensor) in stored
+        if is_weight and tensor.is_floating_point() and id(tensor) not in rounded:
+            copied = tensor.detach().to(dtype, copy=True)
+            pairs.append((tensor, copied))
+            weight = isinstance(tensor, nn.Parameter)
+            rounded[id(tensor)] = nn.Parameter(copied, requires_grad=False) if weight else copied
+    return _RoundedTree(Tree(_copied(plain.module, rounded)), dtype, pairs)
+
+
+def _stored_buffers(module: nn.Module) -> list[Tensor]:
+    buffers = module._buffers.items()
+    return [buffer for name, buffer in buffers if buffer is not None and name not in module._non_persistent_buffers_set]
+
+
+def _copied(model: Any, instead: Mapping[int, Tensor] = MappingProxyType({})) -> Any:
+    """The modules of a model, with the very tensors and hooks that it has; `instead`: others for some, by their id."""
     shared = [*model.parameters(), *model.buffers()]
     for module in model.modules():
         for name, value in list(vars(module).items()):
@@ -160,7 +227,7 @@ def _copied(model: Any) -> Any:
             elif name.endswith("_hooks") and isinstance(value, dict):
                 shared.extend(value.values())
     try:
-        copied = copy.deepcopy(model, {id(one): one for one in shared})
+        copied = copy.deepcopy(model, {id(one): instead.get(id(one), one) for one in shared})
     except Exception as error:
         raise CapabilityError(
             f"the modules of this {type(model).__name__} cannot be copied ({error}), and limelight does not run a "

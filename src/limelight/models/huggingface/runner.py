@@ -1,7 +1,8 @@
 """Many inputs through a model, as fast as its forward pass.
 
 Inputs of different lengths are sorted, so that a batch holds hardly any padding, and none at all where enough of them
-have the same length. What a batch needs in memory does not depend on how many inputs there are.
+have the same length. What a batch needs in memory does not depend on how many inputs there are. `Shapes` holds what
+was chosen by measuring, for each kind of device; `benchmarks/first_seen.py` measures it.
 """
 
 from __future__ import annotations
@@ -15,19 +16,43 @@ import torch
 from torch import Tensor
 
 from limelight.arrays import Array, Floats, Integers, whole_number
+from limelight.models.huggingface.kernels import attention_of
 from limelight.models.huggingface.subwords import TokenWindow
 
-_CPU_TOKENS = 2048
-"""Tokens in one forward on a CPU. Throughput is flat from 512 to 4,096 and falls beyond, when activations leave the
-cache; a constant rather than a stopwatch keeps the last bits of a result the same from run to run."""
-_GPU_TOKENS = 2**17
-"""The most tokens in one forward on a GPU: it is busy long before."""
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of batches on one kind of device.
+
+    `tokens`: the most in one forward. `alone`: so many tokens of inputs of one width are a batch of their own; without
+    padding attention needs no mask, which costs more than the launch of one more batch from there on. `step`: widths
+    are rounded up to a multiple of it, so that there are few of them. `asked`: tokens of the inputs that are best asked
+    for at once, 0 where few are as good. `attention`: which implementation (`kernels`), None for torch's own choice.
+    """
+
+    tokens: int
+    alone: int
+    step: int
+    asked: int
+    attention: str | None = None
+
+
+SHAPES = {
+    # Throughput is flat from 512 to 4,096 tokens and falls beyond, when activations leave the cache; a constant rather
+    # than a stopwatch keeps the last bits of a result the same from run to run.
+    "cpu": Shapes(tokens=2048, alone=512, step=1, asked=0),
+    # A GPU is busy long before. torch's own choice of attention may be one that plans each new shape for longer than it
+    # computes, so that a text that is seen for the first time takes several times as long as the second time;
+    # attention="flash" plans nothing, and is not chosen before benchmarks/first_seen.py has measured it.
+    "cuda": Shapes(tokens=2**17, alone=24_000, step=1, asked=2**20),
+}
 _GPU_PROBE = 4096
 _GPU_MEMORY = 0.4
 """How much of the free memory a batch may take."""
-_ALONE = {"cpu": 512, "cuda": 24_000}
-"""So many tokens of inputs of one length are a batch of their own: without padding attention needs no mask, which costs
-more than the launch of one more batch from here on."""
+
+
+def shapes_of(device: torch.device) -> Shapes:
+    return SHAPES.get(device.type, SHAPES["cpu"])
 
 
 @dataclass(frozen=True)
@@ -40,8 +65,8 @@ class Inputs:
 
 
 Forward = Callable[[Inputs], Tensor]
-Build = Callable[[Integers], Inputs]
-"""The batch of these rows, as wide as the longest of them."""
+Build = Callable[[Integers, int], Inputs]
+"""The batch of these rows, of this width: that of the longest of them, or more."""
 Finished = Callable[[Integers], None]
 """Is told of the rows that a forward has answered."""
 
@@ -57,32 +82,40 @@ class Batches:
 class Runner:
     """Runs inputs through a model in batches whose size it finds itself, and halves when memory runs out.
 
-    The size is kept for the next run on the same device. Threads may share a runner.
+    The size is kept for the next run on the same device in the same precision. No batch is wider than `widest`, where
+    that is given. Threads may share a runner.
     """
 
-    def __init__(self, classes: int, batch_tokens: int | None = None) -> None:
+    def __init__(self, classes: int, batch_tokens: int | None = None, widest: int | None = None) -> None:
         self._given = None if batch_tokens is None else whole_number("batch_tokens", batch_tokens, 1)
-        self._classes = classes
-        self._tokens: dict[torch.device, int] = {}
+        self._classes, self._widest = classes, widest
+        self._tokens: dict[object, int] = {}
         self._lock = threading.RLock()
 
     def run(
-        self, forward: Forward, device: torch.device, batches: Batches, finished: Finished = lambda rows: None
+        self,
+        forward: Forward,
+        device: torch.device,
+        batches: Batches,
+        finished: Finished = lambda rows: None,
+        precision: object = None,
     ) -> Floats:
         """Logits (n, C) of n inputs. The longest come first: memory that suffices once suffices."""
-        lengths, n = batches.lengths, len(batches.lengths)
-        order = np.argsort(-lengths, kind="stable")
-        descending = -lengths[order]
+        n, shapes = len(batches.lengths), shapes_of(device)
+        widths = self._widths(batches.lengths, shapes.step)
+        order = np.argsort(-batches.lengths, kind="stable")
+        descending = -widths[order]
         logits = torch.empty((n, self._classes), dtype=torch.float64, device=device)
+        memory = _Memory(forward, device, batches, precision)
         done = 0
         while done < n:
-            longest = int(lengths[order[done]])
-            room = max(1, self._batch_tokens(forward, device, batches, order) // max(longest, 1))
-            same = int(np.searchsorted(descending, -longest, side="right")) - done
-            if same * longest >= _ALONE.get(device.type, 0):
+            width = max(int(widths[order[done]]), 1)
+            room = max(1, self._batch_tokens(memory, order) // width)
+            same = int(np.searchsorted(descending, -width, side="right")) - done
+            if same * width >= shapes.alone:
                 room = min(room, same)
             rows = order[done : done + room]
-            answers = self._attempt(forward, device, batches, rows)
+            answers = self._attempt(memory, rows, width)
             if answers is None:
                 continue
             logits[done : done + len(rows)] = answers
@@ -92,48 +125,67 @@ class Runner:
         result[order] = logits.cpu().numpy()  # the one moment at which a GPU is waited for
         return result
 
-    def _attempt(self, forward: Forward, device: torch.device, batches: Batches, rows: Integers) -> Tensor | None:
+    def _widths(self, lengths: Integers, step: int) -> Integers:
+        """The lengths, rounded up to a multiple of `step`, and no wider than the model reads."""
+        rounded = -(-lengths // step) * step
+        return rounded if self._widest is None else np.maximum(np.minimum(rounded, self._widest), lengths)
+
+    def _attempt(self, memory: _Memory, rows: Integers, width: int) -> Tensor | None:
         """The logits of a batch; None, and smaller batches from now on, where memory ran out."""
         try:
-            with torch.inference_mode():
-                return forward(batches.build(rows))
+            with torch.inference_mode(), attention_of(memory.device, shapes_of(memory.device).attention):
+                return memory.forward(memory.batches.build(rows, width))
         except RuntimeError as error:
             if not _is_out_of_memory(error) or len(rows) == 1:
                 raise
         # Outside the handler: the error's traceback would keep the memory that it complains of.
-        half = len(rows) * int(batches.lengths[rows].max()) // 2
+        half = len(rows) * width // 2
         with self._lock:
-            self._tokens[device] = min(self._tokens[device], half)  # another thread may have gone lower meanwhile
-        if device.type == "cuda":
+            self._tokens[memory.key] = min(self._tokens[memory.key], half)  # another thread may have gone lower
+        if memory.device.type == "cuda":
             torch.cuda.empty_cache()
         return None
 
-    def _batch_tokens(self, forward: Forward, device: torch.device, batches: Batches, order: Integers) -> int:
+    def _batch_tokens(self, memory: _Memory, order: Integers) -> int:
         """Tokens in one forward: as given, or found by the first thread that asks."""
         with self._lock:
-            if device not in self._tokens:
+            if memory.key not in self._tokens:
                 if self._given is not None:
-                    self._tokens[device] = self._given
-                elif device.type == "cuda":
-                    self._tokens[device] = _probe(forward, device, batches, order)
+                    self._tokens[memory.key] = self._given
+                elif memory.device.type == "cuda":
+                    self._tokens[memory.key] = memory.fitting(order)
                 else:
-                    self._tokens[device] = _CPU_TOKENS
-            return self._tokens[device]
+                    self._tokens[memory.key] = shapes_of(memory.device).tokens
+            return self._tokens[memory.key]
 
 
-@torch.inference_mode()
-def _probe(forward: Forward, device: torch.device, batches: Batches, order: Integers) -> int:
-    """What a token costs in memory, from one small forward; as many as fit are then taken, in a power of two."""
-    longest = int(batches.lengths[order[0]])
-    rows = order[: max(1, _GPU_PROBE // longest)]
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(device)
-    before = torch.cuda.memory_allocated(device)
-    forward(batches.build(rows))
-    per_token = max(1, torch.cuda.max_memory_allocated(device) - before) / (len(rows) * longest)
-    free, _ = torch.cuda.mem_get_info(device)
-    fitting = int(_GPU_MEMORY * free / per_token)
-    return min(_GPU_TOKENS, 1 << max(fitting, 1).bit_length() - 1)
+@dataclass(frozen=True)
+class _Memory:
+    """A run as far as its memory is concerned: what is computed, where, of what, and in which precision."""
+
+    forward: Forward
+    device: torch.device
+    batches: Batches
+    precision: object
+
+    @property
+    def key(self) -> object:
+        return self.device, self.precision
+
+    @torch.inference_mode()
+    def fitting(self, order: Integers) -> int:
+        """What a token costs in memory, from one small forward; as many as fit are then taken, in a power of two."""
+        longest = int(self.batches.lengths[order[0]])
+        rows = order[: max(1, _GPU_PROBE // longest)]
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(self.device)
+        before = torch.cuda.memory_allocated(self.device)
+        with attention_of(self.device, shapes_of(self.device).attention):
+            self.forward(self.batches.build(rows, longest))
+        per_token = max(1, torch.cuda.max_memory_allocated(self.device) - before) / (len(rows) * longest)
+        free, _ = torch.cuda.mem_get_info(self.device)
+        fitting = int(_GPU_MEMORY * free / per_token)
+        return min(shapes_of(self.device).tokens, 1 << max(fitting, 1).bit_length() - 1)
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:
@@ -147,17 +199,16 @@ def to_device(array: Array, device: torch.device) -> Tensor:
 
 
 def ragged_batches(windows: Sequence[TokenWindow], pad: int, device: torch.device) -> Batches:
-    """Windows of different texts, padded to the longest of a batch."""
+    """Windows of different texts, padded to the width of a batch."""
     lengths = np.array([len(window.ids) for window in windows], dtype=np.int64)
 
-    def build(rows: Integers) -> Inputs:
-        longest = int(lengths[rows].max())
-        ids = np.full((len(rows), longest), pad, dtype=np.int64)
+    def build(rows: Integers, width: int) -> Inputs:
+        ids = np.full((len(rows), width), pad, dtype=np.int64)
         types = np.zeros_like(ids)
         for b, i in enumerate(rows):
             ids[b, : lengths[i]] = windows[i].ids
             types[b, : lengths[i]] = windows[i].types
-        shown = np.arange(longest) < lengths[rows][:, None]
+        shown = np.arange(width) < lengths[rows][:, None]
         return Inputs(
             to_device(ids, device),
             to_device(types, device) if types.any() else None,

@@ -2,9 +2,9 @@
 
 There is one class for each way to take a word out: `Mask` puts the mask token in its place, `Delete` cuts it out, and
 `Hide` leaves it where it is and hides it from attention. Each answers `lengths(kept)`, how long the variants are, and
-`batch(kept, lengths)`, some of them as one batch. `kept` is what `table` made of coalitions: True where a feature of
-the window is kept, and a last column that is True throughout, for tokens that belong to no feature. A token that
-belongs to several features is removed with any of them.
+`batch(kept, lengths, width)`, some of them as one batch. `kept` is what `table` made of coalitions: True where a
+feature of the window is kept, and a last column that is True throughout, for tokens that belong to no feature. A token
+that belongs to several features is removed with any of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Variants(ABC):
     def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
         owners = features.owners[window.words]
         owned = owners != NOBODY
-        self._device, self._length, self._special = device, len(window.ids), special
+        self._device, self.length, self._special = device, len(window.ids), special
         self._positions, self._words = window.positions[owned], window.words[owned]
         self.features, self._column = np.unique(owners[owned], return_inverse=True)
         """The features that own a token here, in the order of the columns of `kept`."""
@@ -56,14 +56,18 @@ class Variants(ABC):
         """The number of tokens of each variant (n,)."""
 
     @abstractmethod
-    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
-        """The variants of some rows, which have these lengths."""
+    def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
+        """The variants of some rows, which have these lengths, as wide as `width`."""
 
     def batches(self, kept: Coalitions) -> Batches:
         """All variants, for a runner: coalitions (n, features of this window)."""
         table = self.table(kept)
         lengths = self.lengths(table)
-        return Batches(lengths, lambda rows: self.batch(table[torch.from_numpy(rows).to(self._device)], lengths[rows]))
+
+        def build(rows: Integers, width: int) -> Inputs:
+            return self.batch(table[torch.from_numpy(rows).to(self._device)], lengths[rows], width)
+
+        return Batches(lengths, build)
 
     def table(self, kept: Coalitions) -> Tensor:
         """Coalitions on the device, with the column of tokens that belong to no feature."""
@@ -76,7 +80,7 @@ class Variants(ABC):
         As several arrays (T,), filled up with the column of nobody. A token seldom has more than one owner, so this is
         one array nearly always.
         """
-        per_token: list[list[int]] = [[] for _ in range(self._length)]
+        per_token: list[list[int]] = [[] for _ in range(self.length)]
         for position, column in zip(self._positions[chosen], self._column[chosen], strict=True):
             if column not in per_token[position]:
                 per_token[position].append(int(column))
@@ -91,25 +95,36 @@ class Variants(ABC):
             shown &= kept[:, others]
         return shown
 
-    def _types_in_place(self, n: int) -> Tensor | None:
-        return self._types.expand(n, -1) if self._typed else None
+    def _in_place(self, ids: Tensor, width: int, shown: Tensor | None = None) -> Inputs:
+        """Token numbers (n, T) where the text has them; padding follows. What is not shown (n, T) is hidden, too."""
+        n, more = len(ids), width - self.length
+        types = self._types.expand(n, -1) if self._typed else None
+        if not more:
+            return Inputs(ids, types, None if shown is None else shown.long())
+        there = torch.ones_like(ids) if shown is None else shown.long()
+        ids = torch.nn.functional.pad(ids, (0, more), value=self._special.pad)
+        types = None if types is None else torch.nn.functional.pad(types, (0, more))
+        return Inputs(ids, types, torch.nn.functional.pad(there, (0, more)))
 
     def _full_lengths(self, kept: Tensor) -> Integers:
-        return np.full(len(kept), self._length)
+        return np.full(len(kept), self.length)
 
-    def _moved_up(self, left: Tensor, tokens: Callable[[Tensor], Tensor], lengths: Integers) -> Inputs:
+    def _moved_up(self, left: Tensor, tokens: Callable[[Tensor], Tensor], lengths: Integers, width: int) -> Inputs:
         """The tokens that are left (n, T) move up; padding follows the shorter variants of a batch and is hidden.
 
-        `tokens` gives the token numbers at source positions (n, longest).
+        `tokens` gives the token numbers at source positions (n, at most width).
         """
-        longest = int(lengths.max())
+        if width > self.length:  # the tokens behind the end are never left
+            left = torch.nn.functional.pad(left, (0, width - self.length))
         # A stable sort brings the tokens that are left to the front, in their order.
-        source = left.logical_not().byte().argsort(dim=1, stable=True)[:, :longest]
+        source = left.logical_not().byte().argsort(dim=1, stable=True)[:, :width]
+        if width > self.length:
+            source = source.clamp(max=self.length - 1)
         ids = tokens(source)
         types = self._types[source] if self._typed else None
-        if (lengths == longest).all():
+        if (lengths == width).all():
             return Inputs(ids, types)
-        there = torch.arange(longest, device=self._device) < torch.from_numpy(lengths).to(self._device)[:, None]
+        there = torch.arange(width, device=self._device) < torch.from_numpy(lengths).to(self._device)[:, None]
         return Inputs(torch.where(there, ids, self._special.pad), types, there.long())
 
     def _check_something_stays(self, removal: Removal) -> None:
@@ -135,15 +150,15 @@ class Mask(Variants):
     def lengths(self, kept: Tensor) -> Integers:
         return _counted(kept, self._left) if self._shortens else self._full_lengths(kept)
 
-    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+    def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
         shown = self._shown(kept)
         if not self._shortens:
-            return Inputs(torch.where(shown, self._ids, self._mask), self._types_in_place(len(shown)))
+            return self._in_place(torch.where(shown, self._ids, self._mask), width)
 
         def tokens(source: Tensor) -> Tensor:
             return torch.where(shown.gather(1, source), self._ids[source], self._mask)
 
-        return self._moved_up(self._left(kept), tokens, lengths)
+        return self._moved_up(self._left(kept), tokens, lengths, width)
 
     def _left(self, kept: Tensor) -> Tensor:
         """Which tokens are there (n, T): those that are shown, and the first of each removed word."""
@@ -163,8 +178,8 @@ class Delete(Variants):
     def lengths(self, kept: Tensor) -> Integers:
         return _counted(kept, self._shown)
 
-    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
-        return self._moved_up(self._shown(kept), lambda source: self._ids[source], lengths)
+    def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
+        return self._moved_up(self._shown(kept), lambda source: self._ids[source], lengths, width)
 
 
 class Hide(Variants):
@@ -177,9 +192,9 @@ class Hide(Variants):
     def lengths(self, kept: Tensor) -> Integers:
         return self._full_lengths(kept)
 
-    def batch(self, kept: Tensor, lengths: Integers) -> Inputs:
+    def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
         shown = self._shown(kept)
-        return Inputs(self._ids.expand(shown.shape), self._types_in_place(len(shown)), shown.long())
+        return self._in_place(self._ids.expand(shown.shape), width, shown)
 
 
 VARIANTS: dict[Removal, type[Variants]] = {"mask": Mask, "delete": Delete, "attention": Hide}

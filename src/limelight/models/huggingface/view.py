@@ -17,6 +17,7 @@ from limelight.models.huggingface.attention import all_attention
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
+from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
 from limelight.models.huggingface.variants import VARIANTS
@@ -111,14 +112,17 @@ class HuggingFaceView:
     def removals(self) -> tuple[Removal, ...]:
         return ("delete", "attention") if self._model.special.mask is None else ("mask", "delete", "attention")
 
-    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TokenGame:
-        """Logits of the document with features removed, straight from token numbers."""
+    def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TokenGame | RoundedGame:
+        """Logits of the document with features removed, straight from token numbers.
+
+        Where the model is asked in a lower precision than its own, texts of few features are not.
+        """
         if removal not in self.removals:
             raise CapabilityError(
                 f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
             )
         tree = self._model.trees.plain()
-        return TokenGame(
+        game = TokenGame(
             tree,
             self._model.runner,
             [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
@@ -127,6 +131,11 @@ class HuggingFaceView:
             classes=len(self.labels),
             progress=progress,
         )
+        rounded = None if len(features) <= FEW_FEATURES else self._model.rounded_tree()
+        if rounded is None:
+            return game
+        known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
+        return RoundedGame(game, rounded, len(features), known)
 
     # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────
 
