@@ -87,7 +87,7 @@ def _harness(*arguments: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["alone", "workers"])
 def test_a_run_that_is_killed_ends_as_if_it_had_not_been(engine: str) -> None:
-    assert re.search(rf"^{engine}: 4 kills.*0 failures$", _harness("--kills", "4", "--engine", engine), re.MULTILINE)
+    assert re.search(rf"^{engine}: 2 kills.*0 failures$", _harness("--kills", "2", "--engine", engine), re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -117,4 +117,4 @@ def test_ray_gives_the_same_bytes_and_replaces_a_worker(
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 def test_a_run_on_ray_that_is_killed_goes_on() -> None:
-    assert re.search(r"^ray: 2 kills.*0 failures$", _harness("--kills", "2", "--engine", "ray"), re.MULTILINE)
+    assert re.search(r"^ray: 1 kills?.*0 failures$", _harness("--kills", "1", "--engine", "ray"), re.MULTILINE)

@@ -22,6 +22,7 @@ from limelight.web.evaluations import evaluation_view
 from limelight.web.site import Served
 from show import browser
 from show.browser import Browser
+from web import accessibility
 from web.fixtures import server
 from web.server import Running, running, until
 
@@ -151,6 +152,23 @@ def test_the_views_in_a_browser(given: Running, tmp_path: Path) -> None:
         tab.open(link)
         until(lambda: tab.evaluate("document.querySelectorAll('.corpus-texts tbody tr').length") == 24)
         assert tab.complaints() == []
+
+
+@pytest.mark.skipif(browser.found() is None, reason="needs Chromium: apt-get install chromium")
+def test_an_accessibility_checker_finds_nothing_serious_in_the_views(given: Running, tmp_path: Path) -> None:
+    axe, program = accessibility.checker(tmp_path / "axe"), browser.found()
+    assert program is not None
+    go = "[...document.querySelectorAll('#views button')].find((own) => own.textContent === '{}').click()"
+    shows = {"Evaluation": ".evaluation .curve", "Corpus": ".corpus-words tbody tr"}
+    with Browser(program, tmp_path) as tab:
+        for width, scheme in ((1200, "light"), (400, "dark")):
+            for view, part in shows.items():
+                tab.open("about:blank")
+                tab.open(given.address, width=width, scheme=scheme)
+                until(lambda: tab.evaluate("document.querySelectorAll('#views button').length") == 3)
+                tab.evaluate(go.format(view))
+                until(lambda part=part: tab.evaluate(f"document.querySelectorAll('{part}').length") > 0)
+                assert accessibility.serious(tab, axe) == [], (view, width, scheme)
 
 
 def test_a_corpus_without_texts_opens_none(folders: Path) -> None:
