@@ -18,6 +18,7 @@ import limelight
 from conftest import small_model
 from limelight.cli import app
 from limelight.web.limits import Limits
+from limelight.web.site import Served
 from web.fixtures import server
 from web.server import Running, Slow, running, until
 
@@ -337,3 +338,22 @@ def test_work_that_takes_too_long_is_stopped() -> None:
             },
         )
         assert (answer.status, "fewer samples" in answer.message) == (503, True)
+
+
+def test_a_pair_of_texts_is_a_list_of_two() -> None:
+    def shared(pairs: list[tuple[str, str]]) -> np.ndarray:
+        """The more words two texts have in common, the surer it is of yes."""
+        common = np.array([len({*a.split()} & {*b.split()}) - 1.0 for a, b in pairs])
+        sure = 1.0 / (1.0 + np.exp(-common))
+        return np.stack([1.0 - sure, sure], axis=1)
+
+    model, pair = limelight.wrap(shared, labels=["no", "yes"], pairs=True), ("a dog runs home", "the dog sleeps at home")
+    question = {"methods": ["leave-one-out"], "target": "yes"}
+    with running([Served("pairs", model)]) as own:
+        answer = own.post("/explain", {"text": list(pair), **question})
+        assert answer.status == 200, answer.text
+        refused = own.post("/explain", {"text": "one text", **question})
+        assert (refused.status, "pairs" in refused.message) == (422, True)
+    expected = limelight.compare(model, pair, ["leave-one-out"], target="yes")
+    assert without_time(answer.json["comparison"]) == without_time(expected.to_dict())
+    assert answer.json["comparison"]["explanations"][0]["sides"] == [0] * 4 + [1] * 5
