@@ -11,7 +11,6 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from limelight.arrays import whole_number
-from limelight.document import Document, Span
 from limelight.errors import (
     CapabilityError,
     InputError,
@@ -22,15 +21,12 @@ from limelight.errors import (
     known_name,
     shown,
 )
+from limelight.explained import explained, written
 from limelight.explainers.exact import BY_SIZE, exact_weights_of_several
 from limelight.explainers.method import (
-    Approximate,
-    Bounded,
     Cut,
-    Exact,
     Method,
     Question,
-    Sampled,
     Terms,
     Way,
     Weights,
@@ -38,12 +34,11 @@ from limelight.explainers.method import (
     unknown_option,
 )
 from limelight.explainers.method import methods as all_methods
-from limelight.explanation import Explanation, GroupWeights, Prediction
-from limelight.features import NOBODY, Features, Parts, Wanted, checked_kind, divided_words, features_of
+from limelight.explanation import Explanation, Prediction
+from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
 from limelight.outputs import Output, Quantity, probabilities
 from limelight.progress import Progress, Watching
-from limelight.verdict import verdict
-from limelight.view import Divisible, KnowsWords, Noting, Perturbable, Removal, View
+from limelight.view import Divisible, Perturbable, Removal, View
 
 Chosen = tuple[Method, Way]
 T = TypeVar("T")
@@ -395,7 +390,7 @@ class Asked:
         try:
             with _within_memory(
                 f"method {method.id!r} needs more memory than there is for {len(question.features):,} features"
-                f"{_written(options)}: {lower}explain a shorter text"
+                f"{written(options)}: {lower}explain a shorter text"
             ):
                 return run(question, **options)
         finally:
@@ -417,98 +412,7 @@ class Asked:
         weights: Weights,
         seconds: float,
     ) -> Explanation:
-        if not np.isfinite(weights.values).all():
-            raise NumericalError(
-                f"method {method.id!r} gave weights that are not finite{_written(self._own(way))}: use less extreme "
-                "options, or check the model's weights"
-            )
-        accuracy = weights.accuracy
-        stated: dict[str, Any] = {"rounding": float(weights.rounding)}
-        if isinstance(accuracy, Bounded):
-            stated["error"] = accuracy.error
-        if isinstance(accuracy, Approximate):
-            stated["approximation"] = accuracy.note
-        if isinstance(accuracy, Sampled) and accuracy.freedom is not None:
-            stated["freedom"] = accuracy.freedom
-        document, quantity, view = question.document, question.quantity, question.view
-        spans, sides = _in_own_texts(document, question.features.spans)
-        notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
-        unknown = view.unknown_words() if isinstance(view, KnowsWords) else frozenset()
-        if unknown:
-            stated["unknown"] = _made_of(unknown, question.features)
-            notes = (*notes, _of_unknown(len(unknown), len(document.words)))
-        explanation = Explanation(
-            text=document.given,
-            method=method.id,
-            label=method.label,
-            signed=method.signed,
-            target=prediction.labels[quantity.target],
-            against=None if quantity.against is None else prediction.labels[quantity.against],
-            features=question.features.names,
-            weights=weights.values,
-            spans=spans,
-            sides=sides,
-            groups=_groups(question, weights),
-            stderr=accuracy.stderr if isinstance(accuracy, Sampled) else None,
-            exact=isinstance(accuracy, Exact | Bounded),
-            prediction=prediction,
-            seconds=seconds,
-            evaluations=weights.evaluations,
-            parameters={
-                "features": question.features.kind,
-                **({} if self.parts == "both" else {"parts": self.parts}),
-                **{name: getattr(question, name) for name in way.uses},
-                **_as_it_came_to_be(self._own(way), weights.settings),
-            },
-            diagnostics={**stated, **weights.diagnostics},
-            notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
-        )
-        said = verdict(explanation, weights.warnings)
-        return replace(explanation, diagnostics={**explanation.diagnostics, "warnings": said})
-
-
-def _as_it_came_to_be(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that repeat a computation: what it settled itself is as it was settled, or left out where None."""
-    joined = {**options, **settings}
-    return {name: value for name, value in joined.items() if name not in settings or value is not None}
-
-
-def _made_of(words: frozenset[int], features: Features) -> list[int]:
-    """The features that own no other words than these."""
-    others = np.ones(len(features.owners), dtype=bool)
-    others[list(words)] = False
-    owners = features.owners[others]
-    has_others = np.bincount(owners[owners != NOBODY], minlength=len(features)) > 0
-    return list(np.flatnonzero(~has_others).tolist())
-
-
-def _of_unknown(unknown: int, words: int) -> str:
-    return f"the model does not know {unknown:,} of the {words:,} words, and reads all of them as one and the same"
-
-
-def _in_own_texts(
-    document: Document, spans: Sequence[tuple[Span, ...]]
-) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...] | None]:
-    """Spans as places in the text that they stand in, and which text of a pair that is for each feature."""
-    if document.second is None:
-        return tuple(spans), None
-    sides = [document.side_of(own[0][0]) for own in spans]
-    starts = [document.sides[side][0] for side in sides]
-    own = tuple(tuple((a - start, b - start) for a, b in places) for places, start in zip(spans, starts, strict=True))
-    return own, tuple(sides)
-
-
-def _groups(question: Question[Any], weights: Weights) -> GroupWeights | None:
-    """The outer of two levels: a group weighs what its features weigh together."""
-    groups, membership = question.features.groups, question.features.membership
-    if groups is None or membership is None:
-        return None
-    stderr = None
-    if isinstance(weights.accuracy, Sampled):
-        unknown = np.full(len(groups.names), np.nan)
-        stderr = unknown if weights.group_stderr is None else weights.group_stderr
-    spans, sides = _in_own_texts(question.document, groups.spans)
-    return GroupWeights(groups.names, weights.values @ membership, spans, sides, stderr, groups.members)
+        return explained(method, way, question, prediction, weights, seconds, self.parts, self._own(way))
 
 
 def _checked_seed(given: object) -> int:
@@ -534,9 +438,3 @@ def _within_memory(message: str) -> Iterator[None]:
         if type(error).__name__ != "OutOfMemoryError" and "can't allocate memory" not in str(error):
             raise
         raise TooLargeError(message) from error
-
-
-def _written(options: Mapping[str, Any]) -> str:
-    """Options for a message, behind what they were given to."""
-    settings = ", ".join(f"{name}={shown(value)}" for name, value in options.items())
-    return f" with {settings}" if settings else ""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.asked import _in_own_texts
 from limelight.document import Document
+from limelight.explained import in_own_texts
 from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
 from limelight.features import Parts, Wanted, features_of
 from limelight.outputs import Kind, probabilities
@@ -37,7 +37,7 @@ def comparison_of(
     """The same weights for all methods (alternating in sign by default); standard errors for LIME alone."""
     document = Document.read(text, limit)
     features = features_of(document, kind, parts)
-    spans, sides = _in_own_texts(document, features.spans)
+    spans, sides = in_own_texts(document, features.spans)
     chosen = np.resize([0.5, -0.25, 0.125], len(features)) if weights is None else np.array(weights, dtype=float)
     assert len(chosen) == len(features), features.names
     scores = np.array(logits if logits is not None else range(len(labels)), dtype=float)
@@ -46,7 +46,7 @@ def comparison_of(
     errors = None if stderr is None else np.array(stderr, dtype=float)
     groups = None
     if features.groups is not None:
-        outer, own_sides = _in_own_texts(document, features.groups.spans)
+        outer, own_sides = in_own_texts(document, features.groups.spans)
         sums = chosen @ features.membership
         errors_of_sums = None if errors is None else np.sqrt(errors**2 @ features.membership)
         groups = GroupWeights(features.groups.names, sums, outer, own_sides, errors_of_sums, features.groups.members)

@@ -1,8 +1,7 @@
 """What a sample of documents says of a score: intervals, differences, and what cannot be decided yet.
 
 A score is a ratio of means over documents, Σ numerators / Σ denominators (a plain mean has denominators of 1). Its
-interval and p-values come from resampled documents (`limelight.evaluation.bootstrap`): BCa, and for fewer than 50
-documents the studentised bootstrap, which covers where BCa does not.
+interval and p-values come from resampled documents (`limelight.evaluation.bootstrap`).
 
 Two methods are compared on the same resampled documents. "Equal" is a claim of its own, by two one-sided tests: the
 difference is smaller than a margin. What is neither different nor equal is undecided, and `texts_needed` says about how

@@ -1,7 +1,7 @@
 """Means over documents of many numbers at once, on shared resamples: for description, not for decisions.
 
-The intervals are the BCa bootstrap's, with Student's quantiles, whatever the number of documents; below 50 documents
-`inference.mean` has another way that covers better.
+The intervals are the BCa bootstrap's, with Student's quantiles, whatever the number of documents; the way that
+`inference.mean` has for fewer than 1,000 of them covers better, and takes longer.
 """
 
 from __future__ import annotations
