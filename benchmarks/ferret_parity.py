@@ -1,7 +1,8 @@
 """What ferret 0.4.1 gives for comprehensiveness and sufficiency where its conventions and limelight's coincide.
 
-    pip install --no-deps --target /tmp/ferret ferret-xai==0.4.1
-    PYTHONPATH=/tmp/ferret:tests python benchmarks/ferret_parity.py > tests/evaluation/ferret-0.4.1.json
+    FERRET=$(mktemp -d)
+    pip install --no-deps --target "$FERRET" ferret-xai==0.4.1
+    PYTHONPATH="$FERRET:tests" python benchmarks/ferret_parity.py > tests/evaluation/ferret-0.4.1.json
 
 They coincide where every word is one token, weights are positive and different, tokens are deleted, and ferret's
 thresholds are k = 1 … d. The packages that ferret imports for its explainers and data sets are not needed for

@@ -24,7 +24,15 @@ import numpy as np
 from limelight.arrays import Integers
 from limelight.document import Text
 from limelight.errors import DataError, ParameterError, UnknownNameError
-from limelight.files import reason
+from limelight.unreadable import (
+    PATH_SHOWN,
+    not_parquet,
+    not_utf8,
+    not_well_formed,
+    same_name,
+    uneven,
+    unreadable,
+)
 
 Columns = dict[str, list[Any]]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -40,8 +48,6 @@ _ADVICE = {
 _ROWS_SHOWN = 5
 """Row numbers that an error names: enough to find the pattern."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PATH_SHOWN = 200
-"""Characters of a path: one that is too long to exist would fill the screen."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +170,14 @@ def advice_on(file: Path) -> str | None:
     return next((advice for advice, suffixes in _ADVICE.items() if suffix in suffixes), None)
 
 
+def unknown_suffix(file: Path) -> DataError:
+    advice = advice_on(file)
+    return DataError(
+        f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
+        f"{'' if advice is None else f'; {advice}'}"
+    )
+
+
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -186,11 +200,7 @@ def _columns(file: Path, wanted: Sequence[str], limit: int | None) -> Columns:
     elif suffix == ".parquet":
         columns = _read_parquet(file, wanted, limit)
     else:
-        advice = advice_on(file)
-        raise DataError(
-            f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
-            f"{'' if advice is None else f'; {advice}'}"
-        )
+        raise unknown_suffix(file)
     return columns
 
 
@@ -200,16 +210,10 @@ def _is_folder(file: Path) -> bool:
         return stat.S_ISDIR(os.stat(file).st_mode)
     except FileNotFoundError as error:
         raise DataError(
-            f"there is no file {file!s:.{_PATH_SHOWN}}: check the path (the current folder is {os.getcwd()})"
+            f"there is no file {file!s:.{PATH_SHOWN}}: check the path (the current folder is {os.getcwd()})"
         ) from error
     except (OSError, ValueError) as error:
         raise unreadable(file, error) from error
-
-
-def unreadable(file: Path, error: Exception) -> DataError:
-    shown = str(file)
-    shown = shown if len(shown) <= _PATH_SHOWN else f"{shown[:_PATH_SHOWN]}…"
-    return DataError(f"cannot read {shown}: {reason(error)}; check its name, its permissions and the disk")
 
 
 def _bytes(file: Path) -> bytes:
@@ -231,9 +235,7 @@ def _decode(file: Path) -> str:
         # The decoder does not count a byte order mark, which it has taken off.
         offset = error.start + len(content) - len(error.object)
         line = content.count(b"\n", 0, offset) + 1
-        raise DataError(
-            f"{file} is not UTF-8: byte {content[offset]:#04x} at offset {offset} (line {line}); save it again as UTF-8"
-        ) from error
+        raise not_utf8(file, content[offset], offset, line) from error
 
 
 def _read_csv(file: Path, delimiter: str) -> Columns:
@@ -249,16 +251,11 @@ def _read_csv(file: Path, delimiter: str) -> Columns:
             if not row:  # a blank line
                 continue
             if len(row) != len(header):
-                raise DataError(
-                    f"{file}, line {reader.line_num}: {len(row)} fields, but the header has {len(header)}; "
-                    'put texts that hold the separator in quotes ("…")'
-                )
+                raise uneven(file, reader.line_num, row, header)
             for name, value in zip(header, row, strict=True):
                 columns[name].append(value)
     except csv.Error as error:
-        raise DataError(
-            f"{file}, line {reader.line_num}: not well-formed ({error}); save it again with quoted texts"
-        ) from error
+        raise not_well_formed(file, reader.line_num, error) from error
     finally:
         csv.field_size_limit(limit)
     return columns
@@ -270,20 +267,25 @@ def _read_jsonl(file: Path) -> Columns:
     for number, line in enumerate(_decode(file).split("\n"), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line, object_pairs_hook=once)
-        except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
-            raise DataError(
-                f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
-            ) from error
-        if not isinstance(record, dict):
-            raise DataError(f"{file}, line {number}: {line.strip()[:40]} is not an object; each line must be one")
-        records.append(record)
+        records.append(json_record(file, number, line))
     names = list(dict.fromkeys(name for record in records for name in record))
     return {name: [record.get(name) for record in records] for name in names}
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def json_record(file: Path, number: int, line: str) -> dict[str, Any]:
+    """The object in a line of JSON, in which no name stands twice."""
+    try:
+        record = json.loads(line, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
+        raise DataError(
+            f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
+        ) from error
+    if not isinstance(record, dict):
+        raise DataError(f"{file}, line {number}: {line.strip()[:40]} is not an object; each line must be one")
+    return record
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         names = [name for name, _ in pairs]
@@ -291,17 +293,10 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def same_name(file: Path, names: Sequence[str]) -> DataError:
-    return DataError(f"{file} has two columns of the same name: {', '.join(names):.200}; rename one of them")
-
-
 def _read_parquet(file: Path, wanted: Iterable[str], limit: int | None) -> Columns:
+    library = parquet_library(file)
     try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(f'reading {file} needs pyarrow: pip install "limelight[data]"') from error
-    try:
-        with pyarrow.parquet.ParquetFile(file) as parquet:
+        with library.ParquetFile(file) as parquet:
             names = parquet.schema_arrow.names
             read = [name for name in wanted if name in names]
             if any(names.count(name) > 1 for name in read):
@@ -318,10 +313,16 @@ def _read_parquet(file: Path, wanted: Iterable[str], limit: int | None) -> Colum
         raise
     # It raises its own errors, the system's, those of decoding (bad UTF-8) and of dates that Python does not have.
     except Exception as error:
-        why = " ".join(f"{type(error).__name__}: {reason(error)}".split())
-        raise DataError(
-            f"{file} cannot be read as Parquet ({why:.200}): write it again, or give CSV or JSON lines"
-        ) from error
+        raise not_parquet(file, error) from error
+
+
+def parquet_library(file: Path) -> Any:
+    """PyArrow's module for Parquet, which a file is to be read with."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DataError(f'reading {file} needs pyarrow: pip install "limelight[data]"') from error
+    return pyarrow.parquet
 
 
 def _read_folders(folder: Path) -> tuple[list[Any], list[Any]]:

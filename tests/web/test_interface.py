@@ -347,7 +347,10 @@ def test_a_pair_of_texts_is_a_list_of_two() -> None:
         sure = 1.0 / (1.0 + np.exp(-common))
         return np.stack([1.0 - sure, sure], axis=1)
 
-    model, pair = limelight.wrap(shared, labels=["no", "yes"], pairs=True), ("a dog runs home", "the dog sleeps at home")
+    model, pair = (
+        limelight.wrap(shared, labels=["no", "yes"], pairs=True),
+        ("a dog runs home", "the dog sleeps at home"),
+    )
     question = {"methods": ["leave-one-out"], "target": "yes"}
     with running([Served("pairs", model)]) as own:
         answer = own.post("/explain", {"text": list(pair), **question})

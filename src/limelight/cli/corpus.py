@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from limelight.cli import corpus_report
 from limelight.cli.application import note, stopped
-from limelight.cli.settings import joined, read_settings
+from limelight.cli.options import (
+    METHODS,
+    MODEL,
+    QUESTION,
+    TEXTS,
+    Device,
+    Features,
+    FixedDtype,
+    Kind,
+    Model,
+    Output,
+    Removal,
+    Samples,
+    SecondColumn,
+    Settings,
+    Target,
+    TextColumn,
+    Truncate,
+    Until,
+    Window,
+    read_label_names,
+    read_levels,
+)
+from limelight.cli.settings import method_options
 from limelight.errors import ParameterError
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -26,7 +49,7 @@ EXAMPLES = """[bold]Examples[/bold]
 
 An interrupted run goes on when the same command is given again.
 """
-_DATA, _MODEL, _QUESTION, _METHODS, _WORK = "Data", "Model", "Question", "Methods", "Work"
+_WORK = "Work"
 
 app = typer.Typer(
     name="corpus",
@@ -46,100 +69,49 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run; an unfinished one goes on.")],
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="Ids from 'limelight methods', with commas.", rich_help_panel=_METHODS),
+        typer.Option("--method", "-m", help="Ids from 'limelight methods', with commas.", rich_help_panel=METHODS),
     ] = "lime",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    text_column: Annotated[str, typer.Option(help="The column with the texts.", rich_help_panel=_DATA)] = "text",
-    second_column: Annotated[
-        str | None, typer.Option(help="Of pairs: the column with the second texts.", rich_help_panel=_DATA)
-    ] = None,
+    model: Model = None,
+    text_column: TextColumn = "text",
+    second_column: SecondColumn = None,
     id_column: Annotated[
-        str | None, typer.Option(help="What names the texts. Default: row and content.", rich_help_panel=_DATA)
+        str | None, typer.Option(help="What names the texts. Default: row and content.", rich_help_panel=TEXTS)
     ] = None,
     label_column: Annotated[
-        str | None, typer.Option(help="The true labels, to see where the model is wrong.", rich_help_panel=_DATA)
+        str | None, typer.Option(help="The true labels, to see where the model is wrong.", rich_help_panel=TEXTS)
     ] = None,
     label_names: Annotated[
         str | None,
-        typer.Option(help="Names for the labels of the data, such as 0=negative,1=positive.", rich_help_panel=_DATA),
+        typer.Option(help="Names for the labels of the data, such as 0=negative,1=positive.", rich_help_panel=TEXTS),
     ] = None,
     carry: Annotated[
-        str | None, typer.Option(help="Columns that stand in the result too, with commas.", rich_help_panel=_DATA)
+        str | None, typer.Option(help="Columns that stand in the result too, with commas.", rich_help_panel=TEXTS)
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.", rich_help_panel=_DATA)] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.", rich_help_panel=TEXTS)] = None,
     keep_text: Annotated[
-        bool, typer.Option("--keep-text", help="Store the texts beside their explanations.", rich_help_panel=_DATA)
+        bool, typer.Option("--keep-text", help="Store the texts beside their explanations.", rich_help_panel=TEXTS)
     ] = False,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, or auto.", rich_help_panel=_MODEL)] = None,
-    dtype: Annotated[
-        Literal["float32", "bfloat16", "float16"] | None,
-        typer.Option(help="For Hugging Face models: the precision to compute in.", rich_help_panel=_MODEL),
-    ] = None,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
-    ] = False,
-    window: Annotated[
-        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
-    ] = False,
-    kind: Annotated[
-        Literal["classes", "multi-label", "regression"] | None,
-        typer.Option(help="For Hugging Face models whose configuration does not say it.", rich_help_panel=_MODEL),
-    ] = None,
+    device: Device = None,
+    dtype: FixedDtype = None,
+    truncate: Truncate = False,
+    window: Window = False,
+    kind: Kind = None,
     batch_tokens: Annotated[
-        int | None, typer.Option(min=1, help="For Hugging Face models: tokens in a forward.", rich_help_panel=_MODEL)
+        int | None, typer.Option(min=1, help="For Hugging Face models: tokens in a forward.", rich_help_panel=MODEL)
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted.",
-            rich_help_panel=_QUESTION,
-        ),
-    ] = None,
-    features: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND[,KIND]",
-            help="words, occurrences, sentences, phrases; two of them are two levels.",
-            rich_help_panel=_QUESTION,
-        ),
-    ] = "words",
-    removal: Annotated[
-        Literal["mask", "delete", "attention"],
-        typer.Option(help="How a word is taken out of the text.", rich_help_panel=_QUESTION),
-    ] = "mask",
-    output: Annotated[
-        Literal["logit", "log-odds", "probability", "value"] | None,
-        typer.Option(help="The number to explain. Default: logit.", show_default=False, rich_help_panel=_QUESTION),
-    ] = None,
+    target: Target = None,
+    features: Features = "words",
+    removal: Removal = "mask",
+    output: Output = None,
     parts: Annotated[
         Literal["both", "first", "second"],
-        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=_QUESTION),
+        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=QUESTION),
     ] = "both",
-    samples: Annotated[
-        int | None, typer.Option(help="Samples for the methods that draw them.", rich_help_panel=_METHODS)
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(help="Draw until the strongest words are 'stable'.", show_default=False, rich_help_panel=_METHODS),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
-            show_default=False,
-            rich_help_panel=_METHODS,
-        ),
-    ] = None,
+    samples: Samples = None,
+    until: Until = None,
+    settings: Settings = None,
     seed: Annotated[
-        int, typer.Option(help="Each document's seed is made of this and its id.", rich_help_panel=_METHODS)
+        int, typer.Option(help="Each document's seed is made of this and its id.", rich_help_panel=METHODS)
     ] = 0,
     shard_size: Annotated[
         int | None,
@@ -161,14 +133,11 @@ def run(
     """Explain every row of a table and write what is found to a folder, shard by shard."""
     from rich.console import Console
 
-    from limelight.cli.explain import _levels
-    from limelight.cli.train import _parse_label_names
     from limelight.corpus.driver import run as run_corpus
     from limelight.progress import Lines
     from limelight.show.progress import progress_for
 
-    own: dict[str, Any] = {"n_samples": samples, "until": until}
-    options = joined(own, read_settings(settings or []))
+    options = method_options(settings, samples=samples, until=until)
     try:
         corpus = run_corpus(
             data,
@@ -176,7 +145,7 @@ def run(
             model,
             _names(method),
             target=_target(target),
-            features=_levels(features),
+            features=read_levels(features),
             removal=removal,
             output=output,
             parts=parts,
@@ -185,7 +154,7 @@ def run(
             second_column=second_column,
             id_column=id_column,
             label_column=label_column,
-            label_names=_parse_label_names(label_names),
+            label_names=read_label_names(label_names),
             carry=_names(carry),
             limit=limit,
             shard_size=shard_size,

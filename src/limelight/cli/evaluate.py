@@ -8,7 +8,20 @@ from typing import Annotated, Literal
 import typer
 
 from limelight.cli.application import note, stopped
-from limelight.cli.settings import joined, read_settings
+from limelight.cli.options import (
+    QUESTION,
+    TEXTS,
+    Device,
+    Dtype,
+    IdColumn,
+    Model,
+    TextColumn,
+    Truncate,
+    Window,
+    loading,
+    read_ids,
+)
+from limelight.cli.settings import method_options
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -20,7 +33,7 @@ EXAMPLES = """[bold]Examples[/bold]
 
 [cyan]limelight evaluate reviews.csv --elsewhere theirs.csv --out trust[/cyan]   (columns id, word, weight, method)
 """
-_TEXTS, _MODEL, _QUESTION, _METHODS = "Texts", "Model", "Question", "Methods and measures"
+_METHODS = "Methods and measures"
 
 
 def evaluate(
@@ -31,48 +44,28 @@ def evaluate(
     documents: Annotated[
         int,
         typer.Option(
-            min=1, help="How many texts, drawn by the seed; all, where there are fewer.", rich_help_panel=_TEXTS
+            min=1, help="How many texts, drawn by the seed; all, where there are fewer.", rich_help_panel=TEXTS
         ),
     ] = 200,
-    text_column: Annotated[str, typer.Option(help="The column with the texts.", rich_help_panel=_TEXTS)] = "text",
-    id_column: Annotated[
-        str | None,
-        typer.Option(help="What names the texts. Default: their rows.", show_default=False, rich_help_panel=_TEXTS),
-    ] = None,
+    text_column: TextColumn = "text",
+    id_column: IdColumn = None,
     rationale_column: Annotated[
         str | None,
         typer.Option(
             help="What people marked: spans [start, end], or 0 and 1 for each word between white space.",
             show_default=False,
-            rich_help_panel=_TEXTS,
+            rich_help_panel=TEXTS,
         ),
     ] = None,
     counterfactual_column: Annotated[
         str | None,
-        typer.Option(help="The same text, edited to have another label.", show_default=False, rich_help_panel=_TEXTS),
+        typer.Option(help="The same text, edited to have another label.", show_default=False, rich_help_panel=TEXTS),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL)
-    ] = None,
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16"] | None,
-        typer.Option(
-            help="For Hugging Face models: the precision to compute in.", show_default=False, rich_help_panel=_MODEL
-        ),
-    ] = None,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
-    ] = False,
-    window: Annotated[
-        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
-    ] = False,
+    model: Model = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    truncate: Truncate = False,
+    window: Window = False,
     method: Annotated[
         str | None,
         typer.Option(
@@ -113,24 +106,24 @@ def evaluate(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The label to explain. Default: the predicted.", rich_help_panel=_QUESTION)
+        str | None, typer.Option(help="The label to explain. Default: the predicted.", rich_help_panel=QUESTION)
     ] = None,
     features: Annotated[
         Literal["words", "occurrences", "sentences", "phrases"],
-        typer.Option(help="What has weights and is removed.", rich_help_panel=_QUESTION),
+        typer.Option(help="What has weights and is removed.", rich_help_panel=QUESTION),
     ] = "words",
     removal: Annotated[
         Literal["mask", "delete", "attention"] | None,
         typer.Option(
             help="How methods take words out. Default: mask; scores are given for mask and delete.",
             show_default=False,
-            rich_help_panel=_QUESTION,
+            rich_help_panel=QUESTION,
         ),
     ] = None,
     output: Annotated[
         Literal["logit", "log-odds", "probability", "value"] | None,
         typer.Option(
-            help="The number to explain and measure. Default: logit.", show_default=False, rich_help_panel=_QUESTION
+            help="The number to explain and measure. Default: logit.", show_default=False, rich_help_panel=QUESTION
         ),
     ] = None,
     samples: Annotated[
@@ -154,7 +147,7 @@ def evaluate(
     ] = 0,
 ) -> None:
     """Say which methods explain a model rightly, on your texts: a verdict, a report page, CSV and JSON in --out."""
-    options = joined({"n_samples": samples}, read_settings(settings or []))
+    options = method_options(settings, samples=samples)
     from rich.console import Console
 
     from limelight.evaluation.command import Options, run
@@ -162,14 +155,13 @@ def evaluate(
     from limelight.show.evaluation_terminal import print_evaluation
     from limelight.show.progress import progress_for
 
-    loading = {"dtype": dtype, "truncate": truncate or None, "window": window or None}
     asked = Options(
         data=data,
         out=out,
         model=model,
-        loading={name: value for name, value in loading.items() if value is not None},
-        methods=_names(method),
-        measures=_names(measures),
+        loading=loading(dtype=dtype, truncate=truncate, window=window),
+        methods=read_ids(method),
+        measures=read_ids(measures),
         documents=documents,
         text_column=text_column,
         id_column=id_column,
@@ -192,10 +184,3 @@ def evaluate(
         raise stopped(f"{out} keeps the texts that are done: give the same command again to go on") from error
     print_evaluation(evaluation, Console())
     note(f"the report is {out / 'report.html'}; all numbers are in {out / 'summary.csv'} and {out / 'evaluation.json'}")
-
-
-def _names(typed: str | None) -> list[str] | str | None:
-    """Ids with commas, "all", or nothing."""
-    if typed is None or typed.strip() == "all":
-        return typed and typed.strip()
-    return list(dict.fromkeys(name for part in typed.split(",") if (name := part.strip())))

@@ -10,9 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from limelight.cli.application import USER_ERROR, complain, note, stopped
+from limelight.cli.options import (
+    METHODS,
+    TEXTS,
+    Dtype,
+    Features,
+    HuggingFaceDevice,
+    IdColumn,
+    Kind,
+    Model,
+    Output,
+    Removal,
+    Samples,
+    SecondColumn,
+    Settings,
+    Target,
+    Truncate,
+    Until,
+    Window,
+    loading,
+    read_ids,
+    read_levels,
+)
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
-from limelight.cli.settings import joined, read_settings, read_value
+from limelight.cli.settings import method_options
 from limelight.cli.wording import in_options
 from limelight.errors import (
     ExplanationWarning,
@@ -21,7 +43,6 @@ from limelight.errors import (
     NumericalError,
     ParameterError,
     UnknownNameError,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -48,8 +69,6 @@ EXAMPLES = """[bold]Examples[/bold]
 [cyan]limelight explain --target negative -- "-1 for this one"[/cyan]   (a text that begins with a dash)
 """
 _BLANKS_NAMED = 5
-_TEXTS, _MODEL, _QUESTION, _METHODS = "Texts", "Model", "Question", "Methods"
-"""Where options stand in the help."""
 
 
 def explain(
@@ -62,33 +81,23 @@ def explain(
             "--file",
             "-f",
             help="A text (UTF-8), or a table of texts: CSV, TSV, JSONL, Parquet.",
-            rich_help_panel=_TEXTS,
+            rich_help_panel=TEXTS,
         ),
     ] = None,
     lines: Annotated[
         bool,
-        typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.", rich_help_panel=_TEXTS),
+        typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.", rich_help_panel=TEXTS),
     ] = False,
     text_column: Annotated[
         str | None,
         typer.Option(
-            help="Of a table: the column with the texts. Default: text.", show_default=False, rich_help_panel=_TEXTS
+            help="Of a table: the column with the texts. Default: text.", show_default=False, rich_help_panel=TEXTS
         ),
     ] = None,
-    second_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a table of pairs: the column with the second texts.", show_default=False, rich_help_panel=_TEXTS
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a table: what names its texts. Default: their rows.", show_default=False, rich_help_panel=_TEXTS
-        ),
-    ] = None,
+    second_column: SecondColumn = None,
+    id_column: IdColumn = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first texts of a table, or of --lines.", rich_help_panel=_TEXTS)
+        int | None, typer.Option(min=1, help="Only the first texts of a table, or of --lines.", rich_help_panel=TEXTS)
     ] = None,
     method: Annotated[
         str | None,
@@ -99,95 +108,33 @@ def explain(
             "for models that are not limelight's own LIME, Shapley, leave-one-out, integrated gradients and attention, "
             "in about 10,000 runs of the model.",
             show_default=False,
-            rich_help_panel=_METHODS,
+            rich_help_panel=METHODS,
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL),
-    ] = None,
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16"] | None,
-        typer.Option(
-            help="For Hugging Face models: the precision to compute in. Default: auto, half precision where words are "
-            "removed and the machine is faster for it, and float32 for all else.",
-            show_default=False,
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
-    ] = False,
-    window: Annotated[
-        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
-    ] = False,
+    model: Model = None,
+    device: HuggingFaceDevice = None,
+    dtype: Dtype = None,
+    truncate: Truncate = False,
+    window: Window = False,
     second: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.", rich_help_panel=_TEXTS),
+        typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.", rich_help_panel=TEXTS),
     ] = None,
     parts: Annotated[
         Literal["both", "first", "second"],
-        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=_TEXTS),
+        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=TEXTS),
     ] = "both",
-    kind: Annotated[
-        Literal["classes", "multi-label", "regression"] | None,
-        typer.Option(
-            help="For Hugging Face models whose configuration does not say it.",
-            show_default=False,
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted.",
-            rich_help_panel=_QUESTION,
-        ),
-    ] = None,
-    features: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND[,KIND]",
-            help="words, occurrences, sentences, phrases; two of them are two levels.",
-            rich_help_panel=_QUESTION,
-        ),
-    ] = "words",
-    removal: Annotated[
-        Literal["mask", "delete", "attention"],
-        typer.Option(help="How a word is taken out of the text.", rich_help_panel=_QUESTION),
-    ] = "mask",
-    output: Annotated[
-        Literal["logit", "log-odds", "probability", "value"] | None,
-        typer.Option(
-            help="The number to explain. Default: logit; of a regression its value.",
-            show_default=False,
-            rich_help_panel=_QUESTION,
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="Samples for the methods that draw them.", rich_help_panel=_METHODS)
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="stable|PART",
-            help="Draw until the five strongest words are settled, or until no standard error is above this part of "
-            "the largest weight, such as 0.02; 100,000 samples at most, or --samples.",
-            show_default=False,
-            rich_help_panel=_METHODS,
-        ),
-    ] = None,
+    kind: Kind = None,
+    target: Target = None,
+    features: Features = "words",
+    removal: Removal = "mask",
+    output: Output = None,
+    samples: Samples = None,
+    until: Until = None,
     seconds: Annotated[
         float | None,
         typer.Option(
-            help="Draw for so long; the methods that draw share it.", show_default=False, rich_help_panel=_METHODS
+            help="Draw for so long; the methods that draw share it.", show_default=False, rich_help_panel=METHODS
         ),
     ] = None,
     precision: Annotated[
@@ -195,29 +142,20 @@ def explain(
         typer.Option(
             help="Relative tolerance of values without sampling. Default: 1e-11.",
             show_default=False,
-            rich_help_panel=_METHODS,
+            rich_help_panel=METHODS,
         ),
     ] = None,
     kernel_width: Annotated[
         float | None,
-        typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False, rich_help_panel=_METHODS),
+        typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False, rich_help_panel=METHODS),
     ] = None,
     ridge: Annotated[
         float | None,
-        typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False, rich_help_panel=_METHODS),
+        typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False, rich_help_panel=METHODS),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
-            show_default=False,
-            rich_help_panel=_METHODS,
-        ),
-    ] = None,
+    settings: Settings = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.", rich_help_panel=_METHODS)
+        int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.", rich_help_panel=METHODS)
     ] = 0,
     top: Top = None,
     sort: Sort = None,
@@ -229,15 +167,15 @@ def explain(
     theme: Theme = "auto",
 ) -> None:
     """Show a prediction and how much each word speaks for it, one row per method."""
-    own = {
-        "n_samples": samples,
-        "until": None if until is None else read_value(until),
-        "seconds": seconds,
-        "precision": precision,
-        "kernel_width": kernel_width,
-        "ridge": ridge,
-    }
-    options = joined(own, read_settings(settings or []))
+    options = method_options(
+        settings,
+        samples=samples,
+        until=until,
+        seconds=seconds,
+        precision=precision,
+        kernel_width=kernel_width,
+        ridge=ridge,
+    )
     source = Source(text, file, lines, second, text_column, second_column, id_column, limit)
     about = {"model": model or "embedded", "seed": str(seed)}
     to = delivery(
@@ -252,16 +190,9 @@ def explain(
         about=about,
     )
     asked = source.read()
-    loading = {
-        "device": device,
-        "dtype": dtype,
-        "truncate": truncate or None,
-        "window": window or None,
-        "kind": kind,
-        "pairs": source.is_of_pairs or None,
-    }
-    common = {"features": _levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
-    explained = _explainer(model, loading, method, target, {**common, **options})
+    told = loading(device=device, dtype=dtype, truncate=truncate, window=window, kind=kind, pairs=source.is_of_pairs)
+    common = {"features": read_levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
+    explained = _explainer(model, told, read_ids(method), target, {**common, **options})
     failures: list[Asked] = []
     cuts: list[Interrupted] = []
     with warnings.catch_warnings():
@@ -321,14 +252,6 @@ def _left_out(blank: Sequence[Asked], thing: str) -> str:
     return f"{thing}{'s' if many else ''} {named}{more} {'are' if many else 'is'} blank and left out"
 
 
-def _levels(typed: str) -> str | tuple[str, ...]:
-    """A kind of features, or two of them with a comma between."""
-    names = tuple(name.strip() for name in typed.split(","))
-    if len(names) > 2:
-        raise InputError(f"--features takes one kind or two levels: got {shown(typed)}")
-    return names[0] if len(names) == 1 else names
-
-
 def _target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, str] | None:
     """A label, or two with a colon between; a label may have a colon of its own."""
     if typed is None or typed in labels or ":" not in typed:
@@ -338,7 +261,7 @@ def _target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, str] |
 
 
 def _explainer(
-    model: str | None, loading: dict[str, Any], asked: str | None, target: str | None, arguments: dict[str, Any]
+    model: str | None, told: dict[str, Any], chosen: Sequence[str] | None, target: str | None, arguments: dict[str, Any]
 ) -> Callable[[Text], Comparison]:
     """What explains one text after the other with the same model and arguments."""
     from rich.console import Console
@@ -346,8 +269,8 @@ def _explainer(
     from limelight import compare, load
     from limelight.show.progress import progress_for
 
-    classifier = load(model, **{name: value for name, value in loading.items() if value is not None})
-    progress, chosen = progress_for(Console(stderr=True)), _methods(asked)
+    classifier = load(model, **told)
+    progress = progress_for(Console(stderr=True))
     noted: set[str] = set()
     named = _target(target, classifier.labels)
 
@@ -358,14 +281,6 @@ def _explainer(
         return comparison
 
     return explained
-
-
-def _methods(asked: str | None) -> Sequence[str] | None:
-    """What --method says: nothing, ids, or "all" that apply."""
-    if asked is None or asked.strip() == "all":
-        return asked and asked.strip()
-    # Twice the same method would be twice the same row.
-    return list(dict.fromkeys(name for part in asked.split(",") if (name := part.strip())))
 
 
 def _note_left_out(comparison: Comparison, noted: set[str]) -> None:

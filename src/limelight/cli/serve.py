@@ -6,11 +6,12 @@ import importlib
 import os
 import secrets
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from limelight.cli.application import note
+from limelight.cli.options import MODEL, FixedDtype, HuggingFaceDevice, Truncate, Window, loading
 from limelight.errors import InputError
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -23,7 +24,7 @@ EXAMPLES = """[bold]Examples[/bold]
 """
 TOKEN = "LIMELIGHT_TOKEN"
 _SHORTEST_TOKEN = 16
-_MODEL, _NETWORK = "Model", "Network"
+_NETWORK = "Network"
 
 
 def serve(
@@ -32,7 +33,7 @@ def serve(
         typer.Option(
             help="As in 'limelight explain', or 'embedded'; may be repeated. Default: embedded.",
             show_default=False,
-            rich_help_panel=_MODEL,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     corpus: Annotated[
@@ -57,24 +58,12 @@ def serve(
             rich_help_panel=_NETWORK,
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=_MODEL),
-    ] = None,
-    dtype: Annotated[
-        Literal["float32", "bfloat16", "float16"] | None,
-        typer.Option(
-            help="For Hugging Face models: the precision to compute in.", show_default=False, rich_help_panel=_MODEL
-        ),
-    ] = None,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=_MODEL)
-    ] = False,
-    window: Annotated[
-        bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=_MODEL)
-    ] = False,
+    device: HuggingFaceDevice = None,
+    dtype: FixedDtype = None,
+    truncate: Truncate = False,
+    window: Window = False,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="The Hugging Face models read pairs of texts.", rich_help_panel=_MODEL)
+        bool, typer.Option("--pairs", help="The Hugging Face models read pairs of texts.", rich_help_panel=MODEL)
     ] = False,
 ) -> None:
     """Open a page that shows, as one types, why a model decides as it does. It stays on this machine."""
@@ -86,16 +75,9 @@ def serve(
     token = None if is_loopback(host) else _token()
     listener = bound(host, port)
     try:
-        loading: dict[str, Any] = {
-            "device": device,
-            "dtype": dtype,
-            "truncate": truncate or None,
-            "window": window or None,
-            "pairs": pairs or None,
-        }
-        given = {option: value for option, value in loading.items() if value is not None}
+        told = loading(device=device, dtype=dtype, truncate=truncate, window=window, pairs=pairs)
         folders = _folders(corpus, evaluation)
-        site = Site(served_models(model or [], given), **folders)
+        site = Site(served_models(model or [], told), **folders)
         door = Door(host, token, frozenset(own.lower() for own in name or []))
         typer.echo(_address(host, listener.getsockname()[1], token))
         note("press Ctrl-C to stop" if token is None else "who has this address can ask; press Ctrl-C to stop")

@@ -8,7 +8,7 @@ A value is a whole number, a number (also inf), true, false, none, or else a nam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from limelight.errors import ParameterError, shown
@@ -59,12 +59,16 @@ def read_settings(given: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def joined(short: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The options from both places; one that was given in both is an error."""
+def method_options(
+    settings: Sequence[str] | None, *, samples: int | None, until: str | None = None, **others: float | None
+) -> dict[str, Any]:
+    """Options of methods from --set and from places of their own; one that was given in both is an error."""
+    short = {"n_samples": samples, "until": None if until is None else read_value(until), **others}
     given = {name: value for name, value in short.items() if value is not None}
-    for name in given.keys() & settings.keys():
+    by_set = read_settings(settings or [])
+    for name in given.keys() & by_set.keys():
         raise ParameterError(f"{name!r} was given twice: by {_SHORT[name]} and by --set; give it once")
-    return {**given, **settings}
+    return {**given, **by_set}
 
 
 def read_value(typed: str) -> Any:

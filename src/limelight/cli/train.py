@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from limelight.cli.application import note, stopped
+from limelight.cli.options import read_label_names
 from limelight.errors import ParameterError
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -46,7 +47,7 @@ def train(
     ] = True,
 ) -> None:
     """Train a classifier on your own texts: the paper's, or a deeper one."""
-    names, kept = _parse_label_names(label_names), _parse_validation(validation)
+    names, kept = read_label_names(label_names), _parse_validation(validation)
     from rich.console import Console
 
     from limelight.show.numbers import percent
@@ -83,15 +84,6 @@ def _how_to_resume(finished: int, out: Path, resume: bool) -> str:
         return "the first epoch was not done and nothing was stored; the same command begins again"
     again = "the same command" if resume else "the same command without --no-resume"
     return f"{out} keeps the run up to epoch {finished}: give {again} to go on from there"
-
-
-def _parse_label_names(given: str | None) -> dict[str, str] | None:
-    if given is None:
-        return None
-    pairs = [part.split("=", 1) for part in given.split(",")]
-    if not all(len(pair) == 2 and pair[0].strip() and pair[1].strip() for pair in pairs):
-        raise ParameterError(f"--label-names must look like 0=negative,1=positive: got {given!r}")
-    return {value.strip(): name.strip() for value, name in pairs}
 
 
 def _parse_validation(given: str | None) -> int | float | None:

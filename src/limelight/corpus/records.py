@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from limelight.data import SUFFIXES, advice_on, once, same_name, unreadable
+from limelight.data import SUFFIXES, json_record, parquet_library, unknown_suffix
 from limelight.errors import DataError, UnknownNameError
-from limelight.files import reason
+from limelight.unreadable import not_parquet, not_utf8, not_well_formed, same_name, uneven, unreadable
 
 Record = tuple[int, list[Any]]
 """The place in a file, a line or a row from 1, and the values of the columns that were asked for."""
@@ -28,11 +27,7 @@ def stream(file: Path, wanted: Sequence[str]) -> Iterator[Record]:
         yield from _of_parquet(file, wanted)
         return
     if suffix not in SUFFIXES:
-        advice = advice_on(file)
-        raise DataError(
-            f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
-            f"{'' if advice is None else f'; {advice}'}"
-        )
+        raise unknown_suffix(file)
     try:
         with file.open("rb") as opened:
             if suffix in (".jsonl", ".ndjson"):
@@ -57,10 +52,7 @@ def _lines(file: Path, opened: BinaryIO) -> Iterator[str]:
         try:
             yield line.decode()
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{file} is not UTF-8: byte {line[error.start]:#04x} at offset {offset + error.start} (line {number}); "
-                "save it again as UTF-8"
-            ) from error
+            raise not_utf8(file, line[error.start], offset + error.start, number) from error
         offset += len(line)
 
 
@@ -75,10 +67,7 @@ def _of_csv(file: Path, opened: BinaryIO, wanted: Sequence[str], delimiter: str)
             if not values:  # a blank line
                 continue
             if len(values) != len(header):
-                raise DataError(
-                    f"{file}, line {line}: {len(values)} fields, but the header has {len(header)}; put texts that hold "
-                    'the separator in quotes ("…")'
-                )
+                raise uneven(file, line, values, header)
             yield line, [values[i] for i in chosen]
 
 
@@ -88,9 +77,7 @@ def _some(file: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
     try:
         return [(reader.line_num, values) for values in islice(reader, count)]
     except csv.Error as error:
-        raise DataError(
-            f"{file}, line {reader.line_num}: not well-formed ({error}); save it again with quoted texts"
-        ) from error
+        raise not_well_formed(file, reader.line_num, error) from error
     finally:
         csv.field_size_limit(limit)
 
@@ -100,14 +87,7 @@ def _of_json(file: Path, opened: BinaryIO, wanted: Sequence[str]) -> Iterator[Re
     for number, line in enumerate(_lines(file, opened), start=1):
         if line.isspace():
             continue
-        try:
-            record = json.loads(line, object_pairs_hook=once)
-        except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
-            raise DataError(
-                f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
-            ) from error
-        if not isinstance(record, dict):
-            raise DataError(f"{file}, line {number}: {line.strip()[:40]} is not an object; each line must be one")
+        record = json_record(file, number, line)
         seen.update(dict.fromkeys(record))
         yield number, [record.get(name) for name in wanted]
     for name in wanted:
@@ -116,13 +96,10 @@ def _of_json(file: Path, opened: BinaryIO, wanted: Sequence[str]) -> Iterator[Re
 
 
 def _of_parquet(file: Path, wanted: Sequence[str]) -> Iterator[Record]:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(f'reading {file} needs pyarrow: pip install "limelight[data]"') from error
+    library = parquet_library(file)
     row = 0
     try:
-        with pyarrow.parquet.ParquetFile(file) as parquet:
+        with library.ParquetFile(file) as parquet:
             names = parquet.schema_arrow.names
             for name in wanted:
                 _known(file, name, names)
@@ -136,10 +113,7 @@ def _of_parquet(file: Path, wanted: Sequence[str]) -> Iterator[Record]:
         raise
     # It raises its own errors, the system's, those of decoding (bad UTF-8) and of dates that Python does not have.
     except Exception as error:
-        why = " ".join(f"{type(error).__name__}: {reason(error)}".split())
-        raise DataError(
-            f"{file} cannot be read as Parquet beyond row {row} ({why:.200}): write it again, or give CSV or JSON lines"
-        ) from error
+        raise not_parquet(file, error, f" beyond row {row}") from error
 
 
 def _transposed(columns: Sequence[Sequence[Any]]) -> Iterable[list[Any]]:

@@ -49,7 +49,7 @@ def report(
     `against` is another run that this one is compared with. Stop words and punctuation are folded away unless
     `all_words`; words in fewer than `least_texts` texts are left out. `about` is what the footer says.
     """
-    from limelight.corpus.report_page import page
+    from limelight.corpus.page.frame import page
 
     progress = SILENT if progress is None else progress
     whole_number("least_texts", least_texts, 2, ", since the spread of one text is not known")

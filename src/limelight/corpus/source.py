@@ -17,9 +17,10 @@ import numpy as np
 from limelight.corpus.records import place_name, stream
 from limelight.corpus.rows import Row
 from limelight.corpus.schema import CarriedType, carried_type
-from limelight.data import SUFFIXES, half_of_a_pair, is_table, label_string, unreadable
+from limelight.data import SUFFIXES, half_of_a_pair, is_table, label_string
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
 from limelight.progress import SILENT, Progress
+from limelight.unreadable import unreadable
 
 Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern such as "data/*.jsonl", or several of these."""

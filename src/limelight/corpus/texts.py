@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,17 @@ class TextTable:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {"total": self.total, "offset": self.offset, "lines": [line.to_dict() for line in self.lines]}
+
+
+class TextFilters(TypedDict, total=False):
+    """Which texts a table has, and in which order; see `Corpus.texts`."""
+
+    wrong: bool | None
+    failed: bool | None
+    label: str | None
+    truth: str | None
+    disagreement: float | None
+    order: TextOrder
 
 
 class TextIndex:
@@ -180,24 +191,17 @@ def text_table(
     corpus: Corpus,
     summary: Summary,
     *,
-    wrong: bool | None = None,
-    failed: bool | None = None,
-    label: str | None = None,
-    truth: str | None = None,
-    disagreement: float | None = None,
     contains: str | None = None,
-    order: TextOrder = "row",
     offset: int = 0,
     limit: int = 50,
+    **filters: Unpack[TextFilters],
 ) -> TextTable:
     """A page of the texts that pass all filters; see `Corpus.texts`."""
     whole_number("offset", offset, 0)
     whole_number("limit", limit, 1)
     rows = None if contains is None else rows_with(corpus, contains)
     texts = summary.texts
-    chosen = texts.chosen(
-        wrong=wrong, failed=failed, label=label, truth=truth, disagreement=disagreement, rows=rows, order=order
-    )
+    chosen = texts.chosen(rows=rows, **filters)
     listed = chosen[offset : offset + limit].tolist()
     documents = documents_at(corpus, [int(texts["row"][at]) for at in listed])
     pairs = summary.disagreements.names

@@ -6,12 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from limelight.errors import LimelightError
+from limelight.bare_command import status_of
 from limelight.evaluation.command import Options, run
 from limelight.evaluation.plan import CHANCE_ORDERS
 from limelight.progress import Lines
-
-_USER_ERROR, _INTERRUPTED = 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,16 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--truncate", action="store_true", help="cut texts that are too long for a Hugging Face model")
     parser.add_argument("--window", action="store_true", help="read texts that are too long in parts")
     given = vars(parser.parse_args(arguments))
-    try:
-        evaluation = run(_options(given), Lines())
-    except LimelightError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _USER_ERROR
-    except KeyboardInterrupt:
-        print("stopped: give the same command again to go on", file=sys.stderr)
-        return _INTERRUPTED
-    print("\n".join(evaluation.verdict))
-    return 0
+    return status_of(lambda: "\n".join(run(_options(given), Lines()).verdict))
 
 
 def _options(given: dict[str, object]) -> Options:

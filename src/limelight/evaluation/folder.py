@@ -17,7 +17,6 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from limelight.evaluation.judge import Record
 from limelight.evaluation.measure import Key
 from limelight.evaluation.result import Evaluation, written
 from limelight.explanation import Comparison
-from limelight.files import is_part, only_writer, reason, remove_dead_parts, replace_file
+from limelight.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
 from limelight.show.table import safe_cell
 
 RUN, LOCK = "run.json", "run.lock"
@@ -52,19 +51,7 @@ class EvaluationFolder:
 
     def stored(self) -> Mapping[str, Any] | None:
         """What the folder is of; None where it is new."""
-        try:
-            names = os.listdir(self.path)
-        except FileNotFoundError:
-            return None
-        except NotADirectoryError as error:
-            raise InputError(f"--out {self.path} is a file: give a folder") from error
-        except (OSError, ValueError) as error:
-            raise InputError(f"--out {self.path} cannot be read: {reason(error)}; choose another folder") from error
-        if RUN not in names:
-            if any(name != LOCK and not is_part(name) for name in names):
-                raise InputError(
-                    f"--out {self.path} holds files but no {RUN}, so it is not that of an evaluation: choose another"
-                )
+        if not holds_run(self.path, RUN, LOCK, "that of an evaluation"):
             return None
         try:
             content: Mapping[str, Any] = json.loads((self.path / RUN).read_bytes())
@@ -144,14 +131,9 @@ class EvaluationFolder:
 
     def write(self, name: str, content: bytes) -> None:
         file = self.path / name
-        try:
+        with writing_in_run(self.path, name):
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, content)
-        except OSError as error:
-            raise InputError(
-                f"could not write {name} in {self.path}: {reason(error)}; check the path and the free space, then give "
-                "the same command again to go on"
-            ) from error
 
 
 def read_evaluation(path: Path) -> Evaluation:

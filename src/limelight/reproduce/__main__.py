@@ -6,11 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from limelight.errors import LimelightError
+from limelight.bare_command import status_of
 from limelight.progress import Lines
 from limelight.reproduce.command import Options, run
-
-_USER_ERROR, _INTERRUPTED = 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,16 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto")
     parser.add_argument("--seed", type=int, help="seed of the sample and of LIME; default 0")
     parser.add_argument("--official", action="store_true", help="fig4 with the official lime package")
-    try:
-        report = run(Options(**vars(parser.parse_args(arguments))), Lines())
-    except LimelightError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _USER_ERROR
-    except KeyboardInterrupt:
-        print("stopped: give the same command again to go on", file=sys.stderr)
-        return _INTERRUPTED
-    print(report)
-    return 0
+    given = vars(parser.parse_args(arguments))
+    return status_of(lambda: run(Options(**given), Lines()))
 
 
 if __name__ == "__main__":

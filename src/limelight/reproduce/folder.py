@@ -17,7 +17,6 @@ import contextlib
 import hashlib
 import io
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +29,7 @@ import numpy as np
 import limelight
 from limelight.arrays import Array
 from limelight.errors import InputError
-from limelight.files import is_part, only_writer, reason, remove_dead_parts, replace_file
+from limelight.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
 
 Arrays = dict[str, Array]
 RUN, LOCK = "run.json", "run.lock"
@@ -72,19 +71,7 @@ class RunFolder:
 
     def fingerprint(self) -> Fingerprint | None:
         """Of the run that this folder holds, or None where it is new."""
-        try:
-            names = os.listdir(self.path)
-        except FileNotFoundError:
-            return None
-        except NotADirectoryError as error:
-            raise InputError(f"--out {self.path} is a file: give a folder") from error
-        except (OSError, ValueError) as error:
-            raise InputError(f"--out {self.path} cannot be read: {reason(error)}; choose another folder") from error
-        if RUN not in names:
-            if any(name != LOCK and not is_part(name) for name in names):
-                raise InputError(
-                    f"--out {self.path} holds files but no {RUN}, so it is not the folder of a run: choose another"
-                )
+        if not holds_run(self.path, RUN, LOCK, "the folder of a run"):
             return None
         try:
             stored = json.loads((self.path / RUN).read_bytes())
@@ -181,19 +168,9 @@ class RunFolder:
         self.write(f"{name}.npz", _npz(arrays))
 
     def write(self, name: str, content: bytes) -> None:
-        with self._writable(name):
+        with writing_in_run(self.path, name):
             replace_file(self.path / name, content)
         self._digests[name] = hashlib.sha256(content).hexdigest()
-
-    @contextlib.contextmanager
-    def _writable(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(
-                f"could not write {name} in {self.path}: {reason(error)}; check the path and the free space, then give "
-                "the same command again to go on"
-            ) from error
 
     # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -218,7 +195,7 @@ class RunFolder:
     def write_chunk(self, name: str, first: int, arrays: Mapping[str, Array]) -> None:
         file = self._chunk(name, first)
         marked = {**arrays, _PIECE: np.array(_piece(name, first, arrays))}
-        with self._writable(str(file.relative_to(self.path))):
+        with writing_in_run(self.path, str(file.relative_to(self.path))):
             file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(file, _npz(marked))
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from limelight.reproduce.drawing import source_line
 from limelight.reproduce.experiment import Experiment
+from limelight.show.markup import numbers_in, safe
+from limelight.show.page_frame import page_head
 from limelight.show.visible import visible
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -37,32 +39,11 @@ tbody th {font-weight: 400; min-width: 14rem}
 """
 
 
-def _safe(value: object) -> str:
-    return html.escape(visible(str(value)), quote=True)
-
-
-def _number(value: object) -> str:
-    """A minus sign instead of a hyphen before a digit."""
-    shown = _safe(value)
-    return "".join(
-        "−" if c == "-" and shown[i + 1 : i + 2].isdigit() and (i == 0 or not shown[i - 1].isalnum()) else c
-        for i, c in enumerate(shown)
-    )
-
-
 def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: Mapping[str, bytes]) -> str:
     """The report. An experiment without result has a section too: it says how to get one."""
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            "<title>Attention meets post-hoc interpretability, reproduced</title>",
-            f"<style>{_STYLE}</style>",
-            "</head>",
+            *page_head("Attention meets post-hoc interpretability, reproduced", _STYLE, _POLICY, schemes=None),
             "<body><main>",
             *_head(experiments, results),
             *(line for experiment in experiments for line in _section(experiment, results, images)),
@@ -81,7 +62,7 @@ def _head(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> Iter
     )
     abouts = [result["about"] for result in results.values()]
     if abouts:
-        yield f"<p>{_safe(source_line(abouts[0]))}; seed {_safe(abouts[0]['seed'])}.</p>"
+        yield f"<p>{safe(source_line(abouts[0]))}; seed {safe(abouts[0]['seed'])}.</p>"
     if any(about["is_sample"] for about in abouts):
         yield (
             '<p class="notice" role="note">These results rest on the small sample of short reviews that comes with '
@@ -89,34 +70,34 @@ def _head(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> Iter
             "--data and a model trained with the paper's settings.</p>"
         )
     yield "<nav>"
-    yield from (f'<a href="#{_safe(e.name)}">{_safe(e.title)}</a>' for e in experiments)
+    yield from (f'<a href="#{safe(e.name)}">{safe(e.title)}</a>' for e in experiments)
     yield "</nav>"
 
 
 def _section(experiment: Experiment, results: Mapping[str, Any], images: Mapping[str, bytes]) -> Iterator[str]:
-    yield f'<section id="{_safe(experiment.name)}">'
-    yield f"<h2>{_safe(experiment.title)}</h2>"
+    yield f'<section id="{safe(experiment.name)}">'
+    yield f"<h2>{safe(experiment.title)}</h2>"
     result = results.get(experiment.name)
     if result is None:
-        yield f'<p class="notice" role="note">{_safe(_not_there(experiment))}</p></section>'
+        yield f'<p class="notice" role="note">{safe(_not_there(experiment))}</p></section>'
         return
     numbers, about = result["numbers"], result["about"]
-    caption = _number(experiment.caption(numbers))
+    caption = numbers_in(experiment.caption(numbers))
     if experiment.name in images:
         encoded = base64.b64encode(images[experiment.name]).decode()
-        alt = _safe(f"Figure: {experiment.title}")
+        alt = safe(f"Figure: {experiment.title}")
         yield f'<figure><img alt="{alt}" src="data:image/png;base64,{encoded}">'
         yield f"<figcaption>{caption}</figcaption></figure>"
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f'<th scope="col">{head}</th>' for head in ("quantity", "paper", "ours", "verdict"))
     yield "</tr></thead><tbody>"
     for row in experiment.rows(numbers):
-        cells = "".join(f"<td>{_number(cell)}</td>" for cell in (row.paper, row.ours, row.verdict))
-        yield f'<tr><th scope="row">{_number(row.quantity)}</th>{cells}</tr>'
+        cells = "".join(f"<td>{numbers_in(cell)}</td>" for cell in (row.paper, row.ours, row.verdict))
+        yield f'<tr><th scope="row">{numbers_in(row.quantity)}</th>{cells}</tr>'
     yield "</tbody></table></div>"
     yield (
-        f'<p class="quiet">{_safe(about["date"])}, {_safe(about["device"])}, {_safe(about["seconds"])} s; numbers in '
-        f"{_safe(experiment.name)}.json</p></section>"
+        f'<p class="quiet">{safe(about["date"])}, {safe(about["device"])}, {safe(about["seconds"])} s; numbers in '
+        f"{safe(experiment.name)}.json</p></section>"
     )
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from limelight.evaluation.curves import curves_of
 from limelight.evaluation.tables import Shown, all_tables
 from limelight.show.evaluation_curves import drawing
-from limelight.show.markup import isolated, number, safe
+from limelight.show.markup import isolated, numbers_in, safe
+from limelight.show.page_frame import page_head
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
@@ -50,16 +51,7 @@ def page(evaluation: Evaluation, links: Mapping[str, str]) -> str:
     """A complete page, which can be encoded in UTF-8 whatever it shows."""
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            "<title>Which explanation to trust</title>",
-            f"<style>{_STYLE}\nbody {{margin: 0}}</style>",
-            "</head>",
+            *page_head("Which explanation to trust", f"{_STYLE}\nbody {{margin: 0}}", _POLICY),
             "<body>",
             *_content(evaluation, links, "main"),
             "</body>",
@@ -79,8 +71,8 @@ def _content(evaluation: Evaluation, links: Mapping[str, str], tag: str) -> Iter
     yield "<h1>Which explanation to trust for this model</h1>"
     yield f'<p class="quiet">{_source(evaluation)}</p>'
     first, *rest = evaluation.verdict
-    yield f'<section class="verdict" aria-label="Verdict"><p>{number_in(first)}</p><ul>'
-    yield from (f"<li>{number_in(sentence)}</li>" for sentence in rest)
+    yield f'<section class="verdict" aria-label="Verdict"><p>{numbers_in(first)}</p><ul>'
+    yield from (f"<li>{numbers_in(sentence)}</li>" for sentence in rest)
     yield "</ul></section>"
     yield from _curves(evaluation)
     yield from _examples(evaluation, links)
@@ -89,16 +81,6 @@ def _content(evaluation: Evaluation, links: Mapping[str, str], tag: str) -> Iter
     yield from _notices(evaluation)
     yield f'<p class="quiet">made by limelight {safe(evaluation.about.get("limelight", ""))}</p>'
     yield f"</{tag}>"
-
-
-def number_in(sentence: str) -> str:
-    """A sentence with a real minus sign before digits."""
-    return "".join(
-        number(letter)
-        if letter == "-" and sentence[i + 1 : i + 2].isdigit() and not sentence[i - 1 : i].isalnum()
-        else safe(letter)
-        for i, letter in enumerate(sentence)
-    )
 
 
 def _source(evaluation: Evaluation) -> str:
@@ -160,7 +142,7 @@ def _table(table: Shown) -> Iterator[str]:
     yield "".join(f'<th scope="col">{isolated(head)}</th>' for head in table.heads)
     yield "</tr></thead><tbody>"
     for name, *cells in table.rows:
-        row = "".join(f"<td>{number_in(cell)}</td>" for cell in cells)
+        row = "".join(f"<td>{numbers_in(cell)}</td>" for cell in cells)
         yield f'<tr><th scope="row">{isolated(name)}</th>{row}</tr>'
     yield "</tbody></table></div></section>"
 

@@ -16,6 +16,7 @@ from limelight.evidence import asked_in_words
 from limelight.explanation import Explanation
 from limelight.show.article import Setting, article, headline
 from limelight.show.markup import isolated, safe, shortened
+from limelight.show.page_frame import page_footer, page_head
 from limelight.show.script import SCRIPT, policy
 from limelight.show.stylesheet import fragment_stylesheet, page_stylesheet
 
@@ -49,21 +50,12 @@ def page_of(entries: Sequence[Entry], about: Mapping[str, str] | None = None) ->
     _check(explained)
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy()}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{_title(entries)}</title>",
-            f"<style>\n{page_stylesheet()}\n</style>",
-            "</head>",
+            *page_head(_title(entries), f"\n{page_stylesheet()}\n", policy()),
             "<body>",
             '<main class="limelight">',
             *_index(entries),
             *_articles(entries),
-            *_footer(about or {}),
+            *page_footer(about or {}),
             "</main>",
             f"<script>{SCRIPT}</script>",
             "</body>",
@@ -131,12 +123,3 @@ def _called(entry: Entry, i: int) -> str:
 def _beginning(text: Text) -> str:
     whole = text if isinstance(text, str) else " / ".join(text)
     return shortened(" ".join(whole[: 4 * _BEGINNING].split()), _BEGINNING)
-
-
-def _footer(about: Mapping[str, str]) -> Iterator[str]:
-    from limelight import __version__
-
-    yield '<footer class="quiet">'
-    yield from (f"<p>{safe(name)}: {isolated(value)}</p>" for name, value in about.items())
-    yield f"<p>made by limelight {safe(__version__)}</p>"
-    yield "</footer>"

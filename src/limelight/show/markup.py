@@ -22,6 +22,16 @@ def number(written: str) -> str:
     return safe(written.replace("-", "−"))
 
 
+def numbers_in(sentence: str) -> str:
+    """A sentence with real minus signs before its numbers; hyphens within words stay."""
+    return "".join(
+        number(letter)
+        if letter == "-" and sentence[i + 1 : i + 2].isdigit() and not sentence[i - 1 : i].isalnum()
+        else safe(letter)
+        for i, letter in enumerate(sentence)
+    )
+
+
 def shortened(text: str, longest: int) -> str:
     """Its beginning where it is long: the whole stands elsewhere."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
