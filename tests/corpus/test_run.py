@@ -326,6 +326,20 @@ def test_the_command_runs_and_tells_how_far_it_is(tmp_path: Path, data: Path) ->
     assert len(refused.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("stable", "stable"), ("0.2", 0.2)])
+def test_until_is_read_as_explain_reads_it(tmp_path: Path, data: Path, typed: str, meant: str | float) -> None:
+    from typer.testing import CliRunner
+
+    from limelight.cli import app
+
+    asked = ["corpus", "run", str(data), "--method", "lime", "--limit", "3", "--until", typed]
+    done = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    found = [explanation.diagnostics["until"] for explanation in corpus.open(tmp_path / "out")]
+    assert found
+    assert {*found} == {meant}
+
+
 def test_the_process_is_left_as_it_was(tmp_path: Path, data: Path) -> None:
     import gc
 

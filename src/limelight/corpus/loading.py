@@ -32,18 +32,17 @@ class Loading:
     def load(self) -> Any:
         """The model, on its device: limelight's own ones too."""
         from limelight.device import find_device
-        from limelight.models import load as loading
+        from limelight.models.load import is_huggingface, load
 
         options = {name: value for name, value in self.options.items() if value is not None}
         device = find_device(options.get("device", "auto"))
-        path = loading._place(self.name)
-        if path is None or not loading._is_huggingface(path, str(self.name)):
+        if not is_huggingface(self.name):
             options.pop("device", None)
-            own: Any = loading.load(self.name, **options)
+            own: Any = load(self.name, **options)
             return own.to(device)
         if device.type == "cuda":
             options.setdefault("batch_tokens", GPU_TOKENS)
-        return loading.load(self.name, **options)
+        return load(self.name, **options)
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Loaded:
         }
 
     def _batch_tokens(self) -> int | None:
-        given: int | None = getattr(getattr(self.model, "runner", None), "_given", None)
+        given: int | None = getattr(getattr(self.model, "runner", None), "given", None)
         return given
 
 

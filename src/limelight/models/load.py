@@ -229,6 +229,12 @@ def _place(name: str | os.PathLike[str] | None) -> Path | None:
     return path
 
 
+def is_huggingface(name: str | os.PathLike[str] | None) -> bool:
+    """Whether `load` gives a Hugging Face model for this name."""
+    path = _place(name)
+    return path is not None and _is_huggingface(path, str(name))
+
+
 def _is_huggingface(path: Path, given: str) -> bool:
     """A folder of transformers, or a name that could be one on the hub."""
     if not path.exists():

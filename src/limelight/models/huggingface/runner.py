@@ -87,7 +87,7 @@ class Runner:
     """
 
     def __init__(self, classes: int, batch_tokens: int | None = None, widest: int | None = None) -> None:
-        self._given = None if batch_tokens is None else whole_number("batch_tokens", batch_tokens, 1)
+        self.given = None if batch_tokens is None else whole_number("batch_tokens", batch_tokens, 1)
         self._classes, self._widest = classes, widest
         self._tokens: dict[object, int] = {}
         self._lock = threading.RLock()
@@ -150,8 +150,8 @@ class Runner:
         """Tokens in one forward: as given, or found by the first thread that asks."""
         with self._lock:
             if memory.key not in self._tokens:
-                if self._given is not None:
-                    self._tokens[memory.key] = self._given
+                if self.given is not None:
+                    self._tokens[memory.key] = self.given
                 elif memory.device.type == "cuda":
                     self._tokens[memory.key] = memory.fitting(order)
                 else:
