@@ -11,7 +11,8 @@ A word that always stays moves no p: Q(p) ← α(p) Q(p), T(p) ← α(p) (T(p) +
 Q are positive, the adjoint runs the same steps backwards, and all states of one node are kept for it.
 
 Weights differ by p, so a node needs an exponential for each word and p. They are what takes the time: rows of all words
-stand in one array, behind them what stands around the words, and one loop without branches takes exp() of it.
+stand in one array, behind them what stands around the words, and one loop without branches takes exp() of it. A product
+and a sum may be one operation ("contract"), which rounds once instead of twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LARGEST = 700.0
 """exp(-700) is 1e-304: beyond, nothing of a sum is left."""
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def exponentials(
     g: Floats, lam: float, rounded: Floats, rounded_bits: Array, part: Floats, part_bits: Array, result_bits: Array
 ) -> None:
@@ -61,7 +62,7 @@ def exponentials(
         result_bits[i] = part_bits[i] + (rounded_bits[i] << 52)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _forward_step(
     alpha: Floats, A: Floats, Q: Floats, T: Floats, Q_next: Floats, T_next: Floats, k: int, sizes: Floats
 ) -> None:
@@ -74,7 +75,7 @@ def _forward_step(
         T_next[p + 1] = stays * (T[p] + A[p] * Q[p]) + goes * T[p + 1]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _backward_step(
     stays: Floats,
     A: Floats,
@@ -99,7 +100,7 @@ def _backward_step(
         q_next[p] = q_kept + goes * q_bar[p]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def accumulate(
     lam: Floats,  # (L,) nodes
     share: Floats,  # (L,) quadrature weight over the number of heads
@@ -165,7 +166,7 @@ def accumulate(
                 now = 1 - now
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def denominator_range(
     g_word: Floats, g_place: Floats, first: Integers, free: Coalitions, tail: Floats
 ) -> tuple[float, float]:
