@@ -26,7 +26,7 @@ __all__ = ["server"]
 
 ATTACK = "\"><script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
 PATIENCE = 0.3
-"""Seconds from a keystroke to colours, on any machine; `benchmarks/serve_keystrokes.py` measures a tenth of a second."""
+"""Seconds from a keystroke to colours, on any machine; `benchmarks/serve_keystrokes.py` measures it."""
 
 pytestmark = pytest.mark.skipif(
     browser.found() is None,
