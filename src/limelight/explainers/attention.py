@@ -13,7 +13,7 @@ import numpy as np
 from limelight.arrays import Floats
 from limelight.errors import ParameterError, shown
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.view import Attentive
+from limelight.view import Attentive, Rounded, rounding_of
 
 LAST = -1
 ROUNDING = float(np.finfo(np.float32).eps)
@@ -46,7 +46,9 @@ def _attention(
     for window in windows:
         joined = _joined(window.weights, layer, head, over_heads)
         total += window.part * question.per_feature(joined, window.words)
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
+    # Many layers round more often than one: what is known of the logits holds for what they are made of.
+    rounding = max(ROUNDING, rounding_of(question.view)) if isinstance(question.view, Rounded) else ROUNDING
+    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=rounding)
 
 
 def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Callable[[Floats], Floats]) -> Floats:
