@@ -251,3 +251,17 @@ def test_a_progress_that_watches_sees_it_settle(method: str, options: dict[str, 
 
 def _repeating(e: limelight.Explanation) -> dict[str, Any]:
     return {name: e.parameters[name] for name in ("n_samples", "estimator") if name in e.parameters}
+
+
+def test_the_chance_of_a_wrong_claim_is_divided_among_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels: list[float] = []
+    settled = running.settled
+
+    def noted(weights: np.ndarray, covariance: np.ndarray, level: float) -> Any:
+        levels.append(level)
+        return settled(weights, covariance, level)
+
+    monkeypatch.setattr(running, "settled", noted)
+    limelight.explain(additive(HARD, 0.8), TEXT, "lime", until="stable", n_samples=5000, target="negative")
+    assert levels
+    assert levels == [running.LEVEL / 5] * len(levels)  # at 512, 1,024, 2,048, 4,096 and 5,000 samples

@@ -16,7 +16,7 @@ from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive, Rounded, rounding_of
 
 LAST = -1
-ROUNDING = float(np.finfo(np.float32).eps)
+_ROUNDING = float(np.finfo(np.float32).eps)
 """Of attention, which adds up to 1: what is less does not change that sum in single precision."""
 
 alpha_avg = method(
@@ -46,9 +46,13 @@ def _attention(
     for window in windows:
         joined = _joined(window.weights, layer, head, over_heads)
         total += window.part * question.per_feature(joined, window.words)
-    # Many layers round more often than one: what is known of the logits holds for what they are made of.
-    rounding = max(ROUNDING, rounding_of(question.view)) if isinstance(question.view, Rounded) else ROUNDING
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=rounding)
+    forwards = sum(window.forwards for window in windows)
+    return Weights(total, Exact(), evaluations=forwards, rounding=rounding_of_attention(question.view))
+
+
+def rounding_of_attention(view: object) -> float:
+    """Many layers round more often than one: what a view knows of its logits holds for what they are made of."""
+    return max(_ROUNDING, rounding_of(view)) if isinstance(view, Rounded) else _ROUNDING
 
 
 def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Callable[[Floats], Floats]) -> Floats:

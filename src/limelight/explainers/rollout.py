@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from limelight.arrays import Array, Floats
-from limelight.explainers.attention import ROUNDING
+from limelight.explainers.attention import rounding_of_attention
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive, Layered
 
@@ -31,7 +31,8 @@ def through_all_layers(question: Question[Layered]) -> Weights:
     for window in windows:
         reached = rolled_out(window.weights, window.reader)[window.positions] * window.token_parts
         total += window.part * question.per_feature(reached, window.words)
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
+    forwards = sum(window.forwards for window in windows)
+    return Weights(total, Exact(), evaluations=forwards, rounding=rounding_of_attention(question.view))
 
 
 @rollout.way(Attentive)
@@ -41,7 +42,8 @@ def of_one_layer(question: Question[Attentive]) -> Weights:
     windows = question.view.attentions()
     for window in windows:
         total += window.part * question.per_feature(window.weights[-1].mean(axis=0) / 2, window.words)
-    return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=ROUNDING)
+    forwards = sum(window.forwards for window in windows)
+    return Weights(total, Exact(), evaluations=forwards, rounding=rounding_of_attention(question.view))
 
 
 def rolled_out(attention: Array, reader: int) -> Floats:
