@@ -18,6 +18,10 @@ MODELS = {"embedded": limelight.load, "deep": deep_model, "bert": huggingface_mo
 PAIRS = list(dict.fromkeys((result["model"], result["method"]) for result in RESULTS))
 # Nothing but the order of sums in float64 may differ.
 EXACT = 1e-12
+# Means over all coalitions are computed to a relative 1e-11 of the outputs, and state so; their quadrature is another
+# one since 0.2, so both answers are off by that, differently.
+QUADRATURE = ("lime-limit", "shapley", "banzhaf")
+BOUNDED = 2e-11
 # Of the largest weight: samples are drawn as before, bit for bit, but a regression magnifies the rounding of its sums.
 SAMPLED = 1e-11
 WIDER = 1.35
@@ -51,10 +55,10 @@ def test_every_answer_is_still_given_and_the_same(name: str, method: str) -> Non
         asked = f"{name} {method} {result['arguments']}"
         assert answers is not None, f"no answer any more: {asked}"
         for new, old in zip(answers, result["answers"], strict=True):
-            assert_same(new, old, asked)
+            assert_same(new, old, asked, BOUNDED if method in QUADRATURE else EXACT)
 
 
-def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str) -> None:
+def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str, exact: float) -> None:
     if new["exact"] and old["stderr"] is not None:  # sampled in 0.1, and exact since words that are deleted are
         assert new["features"] == old["features"], asked
         off = np.abs(np.array(new["weights"]) - old["weights"]) / np.maximum(old["stderr"], EXACT)
@@ -62,7 +66,7 @@ def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str) -> None:
         return
     assert (new["features"], new["exact"]) == (old["features"], old["exact"]), asked
     np.testing.assert_allclose(new["logits"], old["logits"], rtol=0, atol=EXACT, err_msg=asked)
-    tolerance = EXACT if old["stderr"] is None else SAMPLED * np.abs(old["weights"]).max()
+    tolerance = exact if old["stderr"] is None else SAMPLED * np.abs(old["weights"]).max()
     np.testing.assert_allclose(new["weights"], old["weights"], rtol=0, atol=tolerance, err_msg=asked)
     assert (new["stderr"] is None) == (old["stderr"] is None), asked
     if old["stderr"] is not None:
@@ -71,7 +75,7 @@ def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str) -> None:
         assert ((wider > 1.0 - 1e-6) & (wider < WIDER)).all(), asked
     assert set(new["diagnostics"]) >= set(old["diagnostics"]), asked
     for name, value in old["diagnostics"].items():
-        assert new["diagnostics"][name] == pytest.approx(value, rel=SAMPLED, abs=EXACT), f"{name}: {asked}"
+        assert new["diagnostics"][name] == pytest.approx(value, rel=SAMPLED, abs=exact), f"{name}: {asked}"
 
 
 def test_the_file_covers_every_method_removal_and_kind_of_features() -> None:

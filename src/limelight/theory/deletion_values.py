@@ -176,38 +176,40 @@ def _moments_of_chain(
     from limelight.theory.deletion_recursion import accumulate, denominator_range  # numba takes half a second to import
 
     n, first, allowed = chain.n_free, chain.first_places(), tolerance_of_rule(tolerance, len(chain.words) + 2)
-    left = chain.n_stay + np.arange(n + 1)
+    left, heads = chain.n_stay + np.arange(n + 1), range(game.n_heads)
     by_kept = np.ascontiguousarray(size_weights[:, ::-1])
+    g_word, g_place, tail = game.g_word[:, chain.words], np.ascontiguousarray(game.g_place), game.tail[:, left]
+    ranges = [denominator_range(g_word[head], g_place[head], first, chain.free, tail[head]) for head in heads]
+    rules = [exponential_sum(float(highest / lowest), allowed) for lowest, highest in ranges]
 
-    def of_head(head: int) -> tuple[Floats, Floats, ExponentialSum]:
+    def of_head(head: int) -> tuple[Floats, Floats]:
         F, kept = np.zeros(n + 1), np.zeros((len(size_weights), n, n + 1))
-        g_word, g_place, tail = game.g_word[head, chain.words], game.g_place[head].copy(), game.tail[head, left]
-        lowest, highest = denominator_range(g_word, g_place, first, chain.free, tail)
-        rule = exponential_sum(float(highest / lowest), allowed)
+        (lowest, _), rule = ranges[head], rules[head]
         # In units of the smallest denominator, λD runs from nearly 0 to about 30 and exp() stays in range.
         accumulate(
             rule.nodes,
             rule.weights / game.n_heads,
-            g_word / lowest,
+            g_word[head] / lowest,
             game.w_word[head, chain.words],
-            g_place,
+            g_place[head],
             game.w_place[head].copy(),
             first,
             chain.free,
-            tail / lowest,
+            tail[head] / lowest,
             game.tail_N[head, left] / lowest,
             by_kept,
             F,
             kept,
         )
-        return F, kept.sum(axis=-1), rule
+        return F, kept.sum(axis=-1)
 
-    heads = range(game.n_heads)
     workers = min(game.n_heads, os.cpu_count() or 1) if n >= _IN_THREADS else 1
     if workers > 1:  # compiled code does not hold the interpreter; sums are in the order of the heads all the same
+        longest_first = sorted(heads, key=lambda head: -len(rules[head]))
         with ThreadPoolExecutor(workers) as pool:
-            answers = list(pool.map(of_head, heads))
+            waiting = {head: pool.submit(of_head, head) for head in longest_first}
+            answers = [waiting[head].result() for head in heads]
     else:
         answers = [of_head(head) for head in heads]
     means = np.sum([own[0] for own in answers], axis=0)
-    return means[::-1], np.sum([own[1] for own in answers], axis=0), [own[2] for own in answers]
+    return means[::-1], np.sum([own[1] for own in answers], axis=0), rules

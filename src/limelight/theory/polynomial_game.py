@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats
 
 
+@lru_cache(maxsize=16)
 def inclusion_chances(d: int, most: int) -> Floats:
     """q_k(s) for k = 0..most and s = 0..d removed features: (most + 1, d + 1)."""
     kept = d - np.arange(d + 1.0)
     chances = [np.ones(d + 1)]
     for k in range(most):
         chances.append(chances[-1] * np.maximum(kept - k, 0.0) / max(d - k, 1))
-    return np.stack(chances)
+    stacked = np.stack(chances)
+    stacked.flags.writeable = False
+    return stacked
 
 
 @dataclass(frozen=True)
 class PolynomialGame:
-    """One output. Arrays as in the module's formula; a (4, d + 1) holds a_k(s)."""
+    """Arrays as in the module's formula; a (..., 4, d + 1) holds a_k(s): axes before are games that share the rest."""
 
     a: Floats
     t_0: float
@@ -42,17 +46,17 @@ class PolynomialGame:
         return len(self.c)
 
     def of(self, kept: Coalitions) -> Floats:
-        """g of coalitions (n, d)."""
+        """g of coalitions (n, d): (..., n)."""
         z = kept.astype(np.float64)
         removed = self.n_features - kept.sum(axis=1)
-        t, a = self.t_0 + z @ self.c, self.a[:, removed]
+        t, a = self.t_0 + z @ self.c, np.moveaxis(self.a[..., removed], -2, 0)
         bent = a[0] + t * (a[1] + t * (a[2] + t * a[3]))
         pairs = np.einsum("nj,nj->n", z @ self.W, z) if self.W.any() else 0.0
         value: Floats = bent + pairs + z @ self.l + self.b
         return value
 
     def means_by_size(self) -> Floats:
-        """E[g | s removed] for s = 0..d."""
+        """E[g | s removed] for s = 0..d: (..., d + 1)."""
         q = inclusion_chances(self.n_features, 3)
         e1, e2, e3 = (float((self.c**k).sum()) for k in (1, 2, 3))
         p = [q[0], e1 * q[1], e2 * q[1] + (e1**2 - e2) * q[2]]
@@ -65,21 +69,21 @@ class PolynomialGame:
     def _shifted(self, k: int, powers: list[Floats]) -> Floats:
         """a_k E[(t_0 + p)^k] from the means of the powers of p = c·z."""
         terms = [math.comb(k, r) * self.t_0 ** (k - r) * powers[r] for r in range(k + 1)]
-        total: Floats = self.a[k] * np.sum(terms, axis=0)
+        total: Floats = self.a[..., k, :] * np.sum(terms, axis=0)
         return total
 
     def means_with_feature(self, size_weights: Floats) -> Floats:
-        """Σ_s w_s E[g 1{j kept} | s removed] for each feature j: (d,)."""
+        """Σ_s w_s E[g 1{j kept} | s removed] for each feature j: (..., d)."""
         c, d = self.c, self.n_features
         q = inclusion_chances(d, 4)
         # The sums over all other features than j, of c, c² and c³.
         E1, E2, E3 = (float((c**k).sum()) - c**k for k in (1, 2, 3))
-        total = np.zeros(d)
+        total = np.zeros((*self.a.shape[:-2], d))
         for k in range(4):
-            m1, m2, m3, m4 = (float((size_weights * self.a[k]) @ q[i]) for i in (1, 2, 3, 4))
+            m1, m2, m3, m4 = (((size_weights * self.a[..., k, :]) @ q[i])[..., None] for i in (1, 2, 3, 4))
             # E[1{j kept} P^r], P = Σ_{i ≠ j} c_i z_i; then p = c_j + P where j is kept.
             P = [
-                np.full(d, m1),
+                m1,
                 E1 * m2,
                 E2 * m2 + (E1**2 - E2) * m3,
                 E3 * m2 + 3.0 * (E1 * E2 - E3) * m3 + (E1**3 - 3.0 * E1 * E2 + 2.0 * E3) * m4,

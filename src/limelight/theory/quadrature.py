@@ -12,6 +12,9 @@ The trapezoid rule in x with step h, scaled by D, is a Riemann sum of φ(y) = ex
   replaces all of it with error (λ_1 D)^{2m+1} ‖p_m‖² / (2m)!, p_m its monic orthogonal polynomial.
 
 For R = 1e9 and 1e-12 the rule has 78 nodes instead of 160, all weights positive.
+
+Where its tolerance is about that of the default precision, the best sum there is (`best_sums`) is taken instead: six to
+eight nodes fewer, which is half of them where denominators differ by a factor of three.
 """
 
 from __future__ import annotations
@@ -24,11 +27,14 @@ import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
+from limelight.theory.best_sums import ERROR, best_sum
 
 UNIT = float(np.finfo(np.float64).eps)
 # The step costs nodes in proportion to log(1/tolerance); the two ends cost a node or two. So the step gets most of it.
 STEP_SHARE, END_SHARE = 0.8, 0.1
 MOST_GAUSS_NODES = 10
+BEST_UP_TO = 1e-9
+"""Tolerances from the error of the best sums up to here are theirs; a coarser rule has fewer nodes still."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,14 @@ def exponential_sum(ratio: float, tolerance: float) -> ExponentialSum:
             f"of {ratio:.3g}: ask for {2.0 * rounding:.2g} or more"
         )
     tolerance -= rounding
+    best = best_sum(ratio) if ERROR <= tolerance <= BEST_UP_TO else None
+    if best is not None:
+        return ExponentialSum(*best, ratio, ERROR + rounding)
+    return _trapezoid(ratio, tolerance, rounding)
+
+
+def _trapezoid(ratio: float, tolerance: float, rounding: float) -> ExponentialSum:
+    """The rule of the head of this file, within the tolerance beside that for rounding."""
     h = _step(STEP_SHARE * tolerance)
     x_max = math.log(math.log(1.0 / (END_SHARE * tolerance)))
     tail_nodes, tail_weights, count = min(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -179,11 +180,15 @@ class RatioGame:
         d = self.n_features
         if kept.ndim != 2 or kept.shape[1] != d:
             raise ParameterError(f"coalitions have shape {kept.shape}: this game has {d} features, so (n, {d})")
-        tables, result = self.tables(), np.empty((len(kept), self.n_classes))
+        tables, result = self._tables, np.empty((len(kept), self.n_classes))
         for start in range(0, len(kept), _ROWS_AT_ONCE):
             z = kept[start : start + _ROWS_AT_ONCE].astype(np.float64)
             result[start : start + _ROWS_AT_ONCE] = mean_of_quotients(tables.sums(z), self.n_heads)
         return result
+
+    @cached_property
+    def _tables(self) -> Tables[Array]:
+        return self.tables()
 
     def tables(self) -> Tables[Array]:
         """What each feature adds to D and N: as matrices, to be multiplied with coalitions."""
