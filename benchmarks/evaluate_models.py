@@ -1,11 +1,13 @@
 """Texts for the tables of docs/trust.md, as JSON lines, and the evaluations that make them.
 
     python benchmarks/evaluate_models.py texts --imdb imdb/test.parquet --eraser eraser_movies/test.parquet \
-        --pairs imdb_cad/test.parquet --out texts
+        --pairs imdb_cad/test.parquet --train imdb/train.parquet --out texts
+    limelight train texts/train.jsonl --out unseen-model
     python benchmarks/evaluate_models.py run --texts texts --out results --transformer minilm-imdb \
-        --paper paper-model --deep deep-model --device cuda
+        --paper paper-model --deep deep-model --unseen unseen-model --device cuda
 
-The first needs pyarrow. The second needs what limelight needs and nothing more; what is done is not done again.
+The texts to train on are those of --train without the originals of the pairs, of all their parts. The first command
+needs pyarrow. The last needs what limelight needs and nothing more; what is done is not done again.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ def main() -> int:
     texts.add_argument("--imdb", type=Path)
     texts.add_argument("--eraser", type=Path)
     texts.add_argument("--pairs", type=Path)
+    texts.add_argument("--train", type=Path, help="labelled texts, to be written without the originals of the pairs")
     texts.add_argument("--documents", type=int, default=400)
     texts.add_argument("--out", type=Path, required=True)
     run = commands.add_parser("run", help="evaluate each model that is given")
@@ -39,6 +42,7 @@ def main() -> int:
     run.add_argument("--transformer")
     run.add_argument("--paper")
     run.add_argument("--deep")
+    run.add_argument("--unseen", help="a model that was trained without the originals of the pairs")
     run.add_argument("--documents", type=int, default=200)
     run.add_argument("--steps", type=int, help="points of a curve for the transformer; default all")
     run.add_argument("--device", default="cpu")
@@ -62,7 +66,24 @@ def write_texts(given: argparse.Namespace) -> int:
         _write(given.out / "eraser.jsonl", [{**row, "rationale": list(map(int, row["rationale"]))} for row in rows])
     if given.pairs:
         _write(given.out / "pairs.jsonl", _pairs(read_rows(given.pairs, ("pair_id", "text", "is_original"))))
+    if given.train:
+        parts = sorted(given.pairs.parent.glob(f"*{given.pairs.suffix}"))
+        originals = {
+            _letters(row["text"])
+            for part in parts
+            for row in read_rows(part, ("text", "is_original"))
+            if row["is_original"]
+        }
+        rows = read_rows(given.train, ("text", "label"))
+        names = ("negative", "positive")
+        unseen = [row for row in rows if _letters(row["text"]) not in originals]
+        _write(given.out / "train.jsonl", [{"text": row["text"], "label": names[int(row["label"])]} for row in unseen])
     return 0
+
+
+def _letters(text: str) -> str:
+    """The beginning of a text without what editors change: case, white space, punctuation, line breaks as tags."""
+    return re.sub(r"\W+", "", re.sub(r"<br\s*/?>", " ", text).lower())[:200]
 
 
 def _drawn(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
@@ -116,7 +137,7 @@ def _asked(given: argparse.Namespace) -> dict[str, list[object]]:
         asked["transformer-eraser"] += ["--rationale-column", "rationale", "--limits", "found", "--samples", 1000]
         asked["transformer-pairs"] = [texts / "pairs.jsonl", *model, *six, "--documents", 100, "--steps", 20]
         asked["transformer-pairs"] += ["--counterfactual-column", "edited", "--limits", "found", "--samples", 1000]
-    ours = {"embedded": None, "paper": given.paper, "deep": given.deep}
+    ours = {"embedded": None, "paper": given.paper, "deep": given.deep, "unseen": given.unseen}
     for name, folder in ours.items():
         if name != "embedded" and folder is None:
             continue
