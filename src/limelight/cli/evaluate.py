@@ -14,7 +14,9 @@ from limelight.cli.options import (
     Device,
     Dtype,
     IdColumn,
+    Kind,
     Model,
+    SecondColumn,
     TextColumn,
     Truncate,
     Window,
@@ -30,6 +32,8 @@ EXAMPLES = """[bold]Examples[/bold]
 [cyan]limelight evaluate reviews.csv --model my-model --method lime,shapley,alpha-avg --documents 100 --out trust[/cyan]
 
 [cyan]limelight evaluate movies.jsonl --rationale-column rationale --measures all --out trust[/cyan]
+
+[cyan]limelight evaluate nli.jsonl --text-column premise --second-column hypothesis --model my-nli --out trust[/cyan]
 
 [cyan]limelight evaluate reviews.csv --elsewhere theirs.csv --out trust[/cyan]   (columns id, word, weight, method)
 """
@@ -48,24 +52,31 @@ def evaluate(
         ),
     ] = 200,
     text_column: TextColumn = "text",
+    second_column: SecondColumn = None,
     id_column: IdColumn = None,
     rationale_column: Annotated[
         str | None,
         typer.Option(
-            help="What people marked: spans [start, end], or 0 and 1 for each word between white space.",
+            help="What people marked: spans [start, end], or 0 and 1 for each word between white space; of pairs two "
+            "such lists.",
             show_default=False,
             rich_help_panel=TEXTS,
         ),
     ] = None,
     counterfactual_column: Annotated[
         str | None,
-        typer.Option(help="The same text, edited to have another label.", show_default=False, rich_help_panel=TEXTS),
+        typer.Option(
+            help="The same text, edited to have another label; of pairs a list of two.",
+            show_default=False,
+            rich_help_panel=TEXTS,
+        ),
     ] = None,
     model: Model = None,
     device: Device = None,
     dtype: Dtype = None,
     truncate: Truncate = False,
     window: Window = False,
+    kind: Kind = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +98,8 @@ def evaluate(
     elsewhere: Annotated[
         Path | None,
         typer.Option(
-            help="Explanations made elsewhere: a table with id, weight, word or start and end, and method.",
+            help="Explanations made elsewhere: a table with id, weight, word or start and end, and method; of pairs "
+            "also side, 0 or 1.",
             show_default=False,
             rich_help_panel=_METHODS,
         ),
@@ -123,7 +135,9 @@ def evaluate(
     output: Annotated[
         Literal["logit", "log-odds", "probability", "value"] | None,
         typer.Option(
-            help="The number to explain and measure. Default: logit.", show_default=False, rich_help_panel=QUESTION
+            help="The number to explain and measure. Default: logit; of a regression its value.",
+            show_default=False,
+            rich_help_panel=QUESTION,
         ),
     ] = None,
     samples: Annotated[
@@ -159,11 +173,12 @@ def evaluate(
         data=data,
         out=out,
         model=model,
-        loading=loading(dtype=dtype, truncate=truncate, window=window),
+        loading=loading(dtype=dtype, truncate=truncate, window=window, kind=kind),
         methods=read_ids(method),
         measures=read_ids(measures),
         documents=documents,
         text_column=text_column,
+        second_column=second_column,
         id_column=id_column,
         rationale_column=rationale_column,
         counterfactual_column=counterfactual_column,

@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--measures", help="ids with commas, or 'all'")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--text-column", default="text")
+    parser.add_argument("--second-column", help="of a table of pairs: the column with the second texts")
     parser.add_argument("--id-column")
     parser.add_argument("--rationale-column")
     parser.add_argument("--counterfactual-column")
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", help="cpu, cuda or auto")
     parser.add_argument("--dtype", help="of a Hugging Face model: float32, bfloat16 or float16")
+    parser.add_argument("--kind", help="of a Hugging Face model: classes, multi-label or regression")
     parser.add_argument("--truncate", action="store_true", help="cut texts that are too long for a Hugging Face model")
     parser.add_argument("--window", action="store_true", help="read texts that are too long in parts")
     given = vars(parser.parse_args(arguments))
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _options(given: dict[str, object]) -> Options:
-    hugging = {name: given.pop(name) for name in ("dtype", "truncate", "window")}
+    hugging = {name: given.pop(name) for name in ("dtype", "truncate", "window", "kind")}
     loading = {name: value for name, value in hugging.items() if value}
     samples = given.pop("samples")
     for name in ("method", "measures"):

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers
+from limelight.arrays import Array, Floats, Integers
 from limelight.document import Span, Text
 from limelight.evaluation.measure import Key, Order
 from limelight.evaluation.removal import Answers, each_alone, only_first, without_first
@@ -132,6 +132,17 @@ class Case:
     def whole(self) -> Mapping[Output, float]:
         """Each output of the whole text."""
         return {o: float(self.quantity(o).of(self.prediction.logits[None])[0]) for o in self.outputs}
+
+    def holds(self, logits: Floats) -> Array:
+        """Where the target is what the model says of texts with these logits (n, C): (n,).
+
+        Of labels that do not exclude each other: where its probability is at least one half. A regression says none.
+        """
+        if self.prediction.kind == "regression":
+            return np.zeros(len(logits), dtype=bool)
+        if self.prediction.kind == "multi-label":
+            return np.asarray(logits[:, self.target] >= 0.0)
+        return np.asarray(logits.argmax(axis=1) == self.target)
 
     def want_curves(self, order: Integers, *, kept: bool) -> None:
         for answers in self.answers.values():

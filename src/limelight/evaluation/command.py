@@ -18,6 +18,7 @@ import numpy as np
 import limelight
 from limelight.arrays import whole_number
 from limelight.data import read_rows
+from limelight.document import Text
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
 from limelight.evaluation.elsewhere import read_table
 from limelight.evaluation.folder import EvaluationFolder
@@ -45,6 +46,7 @@ class Options:
     measures: Sequence[str] | str | None = None
     documents: int = 200
     text_column: str = "text"
+    second_column: str | None = None
     id_column: str | None = None
     rationale_column: str | None = None
     counterfactual_column: str | None = None
@@ -70,7 +72,7 @@ def run(options: Options, progress: Progress) -> Evaluation:
     rows = _rows(options)
     model = _loaded(options)
     with folder.writing():
-        rows = _readable(model, rows, progress)
+        rows, left_out = _readable(model, rows, progress)
         ids = [row["id"] for row in rows]
         asking = Asking(
             methods=options.methods,
@@ -81,7 +83,9 @@ def run(options: Options, progress: Progress) -> Evaluation:
             removal=options.removal,
             output=options.output,
             rationales=_beside(options.rationale_column, rows, _marks),
-            counterfactuals=_beside(options.counterfactual_column, rows, _text),
+            counterfactuals=_beside(
+                options.counterfactual_column, rows, _text if options.second_column is None else _pair
+            ),
             elsewhere=None if options.elsewhere is None else read_table(options.elsewhere, ids),
             limits=options.limits,
             steps=options.steps,
@@ -91,10 +95,13 @@ def run(options: Options, progress: Progress) -> Evaluation:
         )
         plan = plan_of(model, [row["text"] for row in rows], asking)
         model_name, model_digest = _model(options.model)
-        digest = hashlib.sha256(f"{plan.digest} {model_digest} {limelight.__version__}".encode()).hexdigest()[:16]
+        loading = dict(options.loading)
+        said = f"{plan.digest} {model_digest} {sorted(loading.items())} {limelight.__version__}"
+        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
         about = {
             "data": options.data.name,
             "model": model_name,
+            "loading": loading,
             "documents": len(rows),
             "seed": options.seed,
             "methods": [one.id for one in plan.methods] + list(plan.elsewhere),
@@ -102,7 +109,13 @@ def run(options: Options, progress: Progress) -> Evaluation:
         }
         folder.claim(digest, about)
         started = time.perf_counter()
-        told = {"data": about["data"], "model": model_name, "date": str(date.today()), "device": _machine(model)}
+        told = {
+            "data": about["data"],
+            "model": model_name,
+            "date": str(date.today()),
+            "device": _machine(model),
+            "left_out": left_out,
+        }
         evaluation = judged(plan, progress, folder, told)
         progress.say(f"judged in {time.perf_counter() - started:.1f} s")
         folder.write_evaluation(evaluation)
@@ -140,8 +153,8 @@ def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
 
 def _rows(options: Options) -> list[dict[str, Any]]:
     """As many rows as asked for, drawn by the seed, in the order of the file."""
-    beside = [name for name in (options.rationale_column, options.counterfactual_column) if name is not None]
-    wanted = [options.text_column, *([options.id_column] if options.id_column else []), *beside]
+    beside = (options.second_column, options.id_column, options.rationale_column, options.counterfactual_column)
+    wanted = [options.text_column, *(name for name in beside if name is not None)]
     try:
         rows = read_rows(options.data, wanted)
     except UnknownNameError as error:
@@ -157,39 +170,49 @@ def _rows(options: Options) -> list[dict[str, Any]]:
     found = []
     for i in chosen:
         row = rows[i]
-        text = row[options.text_column]
-        if not isinstance(text, str):
-            raise DataError(
-                f"{options.data}: column {options.text_column!r} must hold texts, but row {i + 1} is {text!r:.40}; "
-                "name the right column"
-            )
+        first = _string(options, row, options.text_column, i + 1)
+        text: Text = first
+        if options.second_column is not None:
+            text = first, _string(options, row, options.second_column, i + 1)
         id = i + 1 if options.id_column is None else row[options.id_column]
         if not isinstance(id, int | str) or isinstance(id, bool) or id == "":
             raise DataError(f"{options.data}: row {i + 1} has the id {id!r:.40}; ids are whole numbers or strings")
-        found.append({**row, "text": text, "id": id, "row": i + 1})
+        found.append({"text": text, "id": id, "columns": row})
     return found
 
 
-def _readable(model: Classifier, rows: list[dict[str, Any]], progress: Progress) -> list[dict[str, Any]]:
-    """Without the texts that the model cannot read, which are named."""
-    readable, failed = [], []
+def _string(options: Options, row: Mapping[str, Any], column: str, number: int) -> str:
+    if not isinstance(row[column], str):
+        raise DataError(
+            f"{options.data}: column {column!r} must hold texts, but row {number} is {row[column]!r:.40}; name the "
+            "right column"
+        )
+    return str(row[column])
+
+
+def _readable(
+    model: Classifier, rows: list[dict[str, Any]], progress: Progress
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The texts that the model can read, and why it cannot read the others, which are named."""
+    readable, failed = [], {}
     for row in rows:
         try:
             view_of(model, row["text"])
             readable.append(row)
         except InputError as error:
-            failed.append((row["id"], str(error)))
-    for id, why in failed[:_NAMED]:
+            failed[str(row["id"])] = str(error)
+    if not readable:
+        first = next(iter(failed.values()))
+        raise InputError(f"none of the {len(rows)} texts can be read by the model; the first: {first}")
+    for id, why in list(failed.items())[:_NAMED]:
         progress.say(f"left out: text {id}: {why}")
     if len(failed) > _NAMED:
         progress.say(f"left out: {len(failed) - _NAMED} more texts")
-    if not readable:
-        raise InputError(f"none of the {len(rows)} texts can be read by the model; the first: {failed[0][1]}")
-    return readable
+    return readable, failed
 
 
 def _beside(column: str | None, rows: Sequence[Mapping[str, Any]], read: Any) -> list[Any] | None:
-    return None if column is None else [read(row[column], row["id"]) for row in rows]
+    return None if column is None else [read(row["columns"][column], row["id"]) for row in rows]
 
 
 def _marks(value: Any, id: int | str) -> Any:
@@ -211,6 +234,19 @@ def _text(value: Any, id: int | str) -> Any:
     return None if value is None or (isinstance(value, str) and not value.strip()) else value
 
 
+def _pair(value: Any, id: int | str) -> Any:
+    """A list of two texts, or one that is written as JSON."""
+    value = _text(value, id)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise DataError(
+                f"the counterfactual of text {shown(id)} must be a list of two texts, as JSON: got {shown(value)}"
+            ) from error
+    return tuple(value) if isinstance(value, list) else value
+
+
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -219,6 +255,8 @@ def _loaded(options: Options) -> Any:
     import torch
 
     loading, device = dict(options.loading), options.device
+    if options.second_column is not None:
+        loading["pairs"] = True
     if device is not None and options.model is not None:
         try:
             return limelight.load(options.model, device=device, **loading)
@@ -234,10 +272,10 @@ def _loaded(options: Options) -> Any:
 
 
 def _model(name: str | None) -> tuple[str, str]:
-    """What a model is called, and a digest of its weights; a name on a hub stands for itself."""
+    """What a model is called, and a digest of its weights, settings and words; a name on a hub stands for itself."""
     if name is None:
         return "the embedded model", f"embedded {limelight.__version__}"
-    files = sorted(Path(name).glob("*.safetensors"))
+    files = sorted(file for pattern in ("*.safetensors", "*.json", "*.txt") for file in Path(name).glob(pattern))
     digest = hashlib.sha256(b"" if files else name.encode())
     for file in files:
         digest.update(file.read_bytes())

@@ -25,6 +25,8 @@ def more_space(text: str) -> str:
 def other_end(text: str) -> str:
     """Without the punctuation at its end; with a full stop where there is none."""
     bare = text.rstrip()
+    if not bare:
+        return text
     stripped = bare.rstrip(_END)
     return stripped if stripped != bare and stripped.strip() else bare + "."
 
@@ -32,18 +34,26 @@ def other_end(text: str) -> str:
 EDITS: Mapping[str, Callable[[str], str]] = {"case": other_case, "white space": more_space, "punctuation": other_end}
 
 
-def same_features(names: Sequence[str], others: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The numbers of the features that both texts have: by name, and by how often it came before."""
-    place = {key: j for j, key in enumerate(_counted(others))}
-    pairs = [(j, place[key]) for j, key in enumerate(_counted(names)) if key in place]
+def same_features(
+    names: Sequence[str],
+    others: Sequence[str],
+    sides: Sequence[int] | None = None,
+    other_sides: Sequence[int] | None = None,
+) -> tuple[list[int], list[int]]:
+    """The numbers of the features that both texts have: by name, and by how often it came before.
+
+    `sides`: of pairs, in which of the two texts each stands.
+    """
+    place = {key: j for j, key in enumerate(_counted(others, other_sides))}
+    pairs = [(j, place[key]) for j, key in enumerate(_counted(names, sides)) if key in place]
     return [j for j, _ in pairs], [k for _, k in pairs]
 
 
-def _counted(names: Sequence[str]) -> list[tuple[str, int]]:
-    seen: Counter[str] = Counter()
+def _counted(names: Sequence[str], sides: Sequence[int] | None) -> list[tuple[str, int, int]]:
+    seen: Counter[tuple[str, int]] = Counter()
     keys = []
-    for name in names:
+    for name, side in zip(names, sides or [0] * len(names), strict=True):
         form = name.lower()
-        keys.append((form, seen[form]))
-        seen[form] += 1
+        keys.append((form, side, seen[form, side]))
+        seen[form, side] += 1
     return keys

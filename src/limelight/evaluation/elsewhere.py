@@ -3,7 +3,8 @@
     {"my-lime": [[("great", 0.4), ("dull", -0.2)], [((0, 5), 1.3)], …]}
 
 One list per text, of pairs: a word or a span (start, end) of characters, and its weight. A word stands for its feature;
-what is not named weighs 0. Names that a text does not have are an error that says which text.
+what is not named weighs 0. Names that a text does not have are an error that says which text. Where texts come in pairs
+a span is (side, start, end), side 0 or 1, and a word may be (side, word): without a side it stands for both.
 """
 
 from __future__ import annotations
@@ -85,21 +86,22 @@ def weights_of(method: Elsewhere, number: int, id: int | str, document: Document
     by_name: dict[str, list[int]] = defaultdict(list)
     for j, name in enumerate(features.names):
         by_name[form_of(name)].append(j)
-    seen: dict[str, list[float]] = defaultdict(list)
+    seen: dict[tuple[str, int | None], list[float]] = defaultdict(list)
     for thing, weight in method.per_text[number]:
-        if isinstance(thing, str):
-            name = form_of(" ".join(thing.split()))
-            if name not in by_name:
-                raise InputError(
-                    f"{where}: the word {shown(thing)} is not in the text as the model reads it; give spans (start, "
-                    "end) of characters where words are divided otherwise"
-                )
-            seen[name].append(weight)
-        else:
+        side, word = _word(thing)
+        if word is None:
             for j in _covered(thing, document, features, where):
                 weights[j] += weight
-    for name, own in seen.items():
-        places = by_name[name]
+            continue
+        name = form_of(" ".join(word.split()))
+        if not _places(by_name, name, side, document, features):
+            raise InputError(
+                f"{where}: the word {shown(word)} is not in the text as the model reads it; give spans (start, end) of "
+                "characters where words are divided otherwise"
+            )
+        seen[name, side].append(weight)
+    for (name, side), own in seen.items():
+        places = _places(by_name, name, side, document, features)
         if len(own) == len(places):  # one for each place, in their order
             for j, weight in zip(places, own, strict=True):
                 weights[j] += weight
@@ -109,9 +111,33 @@ def weights_of(method: Elsewhere, number: int, id: int | str, document: Document
     return weights
 
 
+def _word(thing: Any) -> tuple[int | None, str | None]:
+    """A word, and in which text of a pair it stands where that is said; None where the thing is a span."""
+    if isinstance(thing, str):
+        return None, thing
+    if isinstance(thing, Sequence) and len(thing) == 2 and isinstance(thing[1], str) and _is_side(thing[0]):
+        return int(thing[0]), thing[1]
+    return None, None
+
+
+def _is_side(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value in (0, 1)
+
+
+def _places(
+    by_name: Mapping[str, list[int]], name: str, side: int | None, document: Document, features: Features
+) -> list[int]:
+    """The features of this name, in one text of a pair or in both."""
+    own = by_name.get(name, [])
+    return [j for j in own if side is None or document.side_of(features.spans[j][0][0]) == side]
+
+
 def _covered(span: Any, document: Document, features: Features, where: str) -> list[int]:
     """The features that own a word which the span touches."""
-    start, end = checked_span(span, len(document.text), where)
+    if document.second is None:
+        start, end = checked_span(span, len(document.text), where)
+    else:
+        start, end = _span_of_pair(span, document, where)
     touched = [i for i, word in enumerate(document.words) if word.start < end and start < word.end]
     owners = sorted({int(features.owners[i]) for i in touched} - {NOBODY})
     if not owners:
@@ -131,14 +157,28 @@ def checked_span(span: Any, length: int, where: str) -> tuple[int, int]:
     )
 
 
+def _span_of_pair(span: Any, document: Document, where: str) -> tuple[int, int]:
+    """A span (side, start, end) as places in both texts together."""
+    if isinstance(span, str) or not isinstance(span, Sequence) or len(span) != 3 or not _is_side(span[0]):
+        raise InputError(
+            f"{where}: this is a pair of texts, where a span is (side, start, end), side 0 for the first text and 1 "
+            f"for the second: got {shown(span)}"
+        )
+    first, last = document.sides[span[0]]
+    start, end = checked_span(tuple(span[1:]), last - first, f"{where}, side {span[0]}")
+    return start + first, end + first
+
+
 def read_table(path: Path, ids: Sequence[int | str]) -> dict[str, list[list[Any]]]:
     """A table with the columns `id`, `weight`, `word` or `start` and `end`, and `method` where there are several.
+
+    Of pairs of texts `side`, 0 or 1, says which of the two.
 
     Ids that the evaluation does not have are passed over; texts that the table does not have are an error.
     """
     from limelight.data import read_rows
 
-    rows = read_rows(path, ("id", "weight"), ("method", "word", "start", "end"))
+    rows = read_rows(path, ("id", "weight"), ("method", "word", "start", "end", "side"))
     known = {str(id): number for number, id in enumerate(ids)}
     found: dict[str, list[list[Any]]] = {}
     for row, entry in enumerate(rows, start=1):
@@ -160,12 +200,15 @@ def read_table(path: Path, ids: Sequence[int | str]) -> dict[str, list[list[Any]
 
 
 def _thing(path: Path, row: int, entry: Mapping[str, Any]) -> Any:
-    if entry.get("word") not in (None, ""):
-        return str(entry["word"])
     try:
-        return int(entry["start"]), int(entry["end"])
+        side = () if entry.get("side") in (None, "") else (int(entry["side"]),)
+        if entry.get("word") not in (None, ""):
+            return (*side, str(entry["word"])) if side else str(entry["word"])
+        return (*side, int(entry["start"]), int(entry["end"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}, row {row}: give a word, or whole numbers in start and end") from error
+        raise DataError(
+            f"{path}, row {row}: give a word, or whole numbers in start and end; of a pair of texts also 0 or 1 in side"
+        ) from error
 
 
 def _weight(path: Path, row: int, given: Any) -> float:

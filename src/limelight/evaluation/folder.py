@@ -97,8 +97,10 @@ class EvaluationFolder:
                 values=values,
                 methods={str(name): dict(own) for name, own in content["methods"].items()},
                 notices=tuple(map(str, content["notices"])),
+                holds=bool(content["holds"]),
                 given=int(content["given"]),
                 distinct=int(content["distinct"]),
+                noise=float(content["noise"]),
             )
         except _UNREADABLE:
             return None
@@ -107,7 +109,7 @@ class EvaluationFolder:
         content = {
             "digest": self.digest,
             **{name: getattr(record, name) for name in ("number", "id", "words", "label", "target", "methods")},
-            **{name: getattr(record, name) for name in ("given", "distinct")},
+            **{name: getattr(record, name) for name in ("holds", "given", "distinct", "noise")},
             "notices": list(record.notices),
             "values": [[list(key), written(value)] for key, value in record.values.items()],
             "explained": None if record.explained is None else record.explained.to_dict(),

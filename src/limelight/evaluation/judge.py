@@ -25,7 +25,8 @@ from limelight.view import Perturbable, View
 class Record:
     """What came out for one text. `methods` says of each how it was made, `notices` what did not work.
 
-    `given` inputs the model was asked about here, of which `distinct` were different.
+    `holds`: whether the model gives the target to the text; a regression gives none. `given` inputs the model was asked
+    about here, of which `distinct` were different. `noise`: how far logits moved when it was asked the same again.
     """
 
     number: int
@@ -36,8 +37,10 @@ class Record:
     values: dict[Key, float]
     methods: dict[str, dict[str, Any]]
     notices: tuple[str, ...] = ()
+    holds: bool = True
     given: int = 0
     distinct: int = 0
+    noise: float = 0.0
     explained: Comparison | None = field(default=None, compare=False)
 
 
@@ -56,8 +59,15 @@ def judge(plan: Plan, number: int) -> Record:
     for own in plan.elsewhere.values():
         weights = weights_of(own, number, plan.ids[number], view.document, features)
         judged[own.name] = Judged(own.name, own.name, own.signed, weights)
-    case = _case(plan, number, text, view, features, prediction, target, judged, answers)
+    measured, seen = answers, view
+    if any(own.noise > 0.0 for own in answers.values()):  # what a method was made from does not judge it
+        measured = {removal: Answers(plain, features, removal, again=True) for removal in plan.removals}
+        seen = plain
+        whole = measured[explainer.removal](np.ones((1, len(features)), dtype=bool))
+        prediction = replace(prediction, logits=whole[0])
+    case = _case(plan, number, text, seen, features, prediction, target, judged, measured)
     values = _measured(plan, case)
+    asked = [*answers.values(), *(own for own in measured.values() if own not in answers.values())]
     return Record(
         number=number,
         id=plan.ids[number],
@@ -66,9 +76,11 @@ def judge(plan: Plan, number: int) -> Record:
         target=target,
         values=values,
         methods={one.name: _about(one) for one in judged.values()},
-        notices=tuple(notices),
-        given=sum(own.spent for own in answers.values()),
-        distinct=sum(own.distinct for own in answers.values()),
+        notices=(*(plain.document.notices if number not in plan.in_windows else ()), *notices),
+        holds=bool(case.holds(prediction.logits[None])[0]),
+        given=sum(own.spent for own in asked),
+        distinct=sum(own.distinct for own in asked),
+        noise=max(own.noise for own in answers.values()),
         explained=_comparison(explanations, judged, view, prediction, target, features),
     )
 
@@ -133,7 +145,8 @@ def _about(judged: Judged) -> dict[str, Any]:
     if explanation is None:
         return {"label": judged.label, "signed": judged.signed, "elsewhere": True, "removal": None, "accuracy": None}
     size = float(np.abs(explanation.weights).mean())
-    error = None if explanation.stderr is None else float(np.nanmean(explanation.stderr))
+    known = None if explanation.stderr is None else explanation.stderr[np.isfinite(explanation.stderr)]
+    error = float(known.mean()) if known is not None and len(known) else None
     return {
         "label": judged.label,
         "signed": judged.signed,

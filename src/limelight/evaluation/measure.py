@@ -10,6 +10,8 @@ measures are computed together; `scores` gives numbers, each with its place in t
 
     @flips.scores
     def parts(case: Case) -> Iterator[Score]: ...
+
+What a measure needs of a model, or of the texts, it says by `unfit`; where that is missing it is left out, and listed.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from limelight.errors import InputError, ParameterError, known_name, shown
+from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
 
 if TYPE_CHECKING:
     from limelight.evaluation.case import Case
+    from limelight.view import Classifier, View
 
 Order = Literal["towards", "absolute", ""]
 """Which words go first: those that speak most for the target, or those of the largest absolute weight."""
@@ -56,6 +59,8 @@ class Score(NamedTuple):
 
 Wants = Callable[["Case"], None]
 Scores = Callable[["Case"], Iterator[Score]]
+Unfit = Callable[["Classifier", "View", int], str | None]
+"""Of a model, its view of a text, and the number of texts: why a measure does not apply, or None."""
 
 
 @dataclass(eq=False)
@@ -73,6 +78,7 @@ class Measure:
     needs: str
     _wants: list[Wants] = field(default_factory=list)
     _scores: list[Scores] = field(default_factory=list)
+    _unfit: list[Unfit] = field(default_factory=list)
 
     def wants(self, run: Wants) -> Wants:
         self._wants.append(run)
@@ -81,6 +87,14 @@ class Measure:
     def scores(self, run: Scores) -> Scores:
         self._scores.append(run)
         return run
+
+    def unfit(self, run: Unfit) -> Unfit:
+        self._unfit.append(run)
+        return run
+
+    def why_not(self, model: Classifier, view: View, texts: int) -> str | None:
+        """Why it cannot be asked; None where it can."""
+        return next((why for run in self._unfit if (why := run(model, view, texts)) is not None), None)
 
     def want(self, case: Case) -> None:
         """Say which inputs will be asked for."""
@@ -127,6 +141,19 @@ def chosen_measures(asked: Sequence[str] | str | None, given: Sequence[str]) -> 
         if one.needs and one.needs not in given:
             raise InputError(f"the measure {one.id!r} needs {one.needs}: give them, or leave it out")
     return chosen
+
+
+def fitting_measures(
+    chosen: Sequence[Measure], model: Classifier, view: View, texts: int
+) -> tuple[tuple[Measure, ...], dict[str, str]]:
+    """Those that apply to a model and so many texts, and why the others do not."""
+    reasons = {one.id: one.why_not(model, view, texts) for one in chosen}
+    skipped = {id: why for id, why in reasons.items() if why is not None}
+    fitting = tuple(one for one in chosen if one.id not in skipped)
+    if not fitting:
+        why = "; ".join(f"{id}: {why}" for id, why in skipped.items())
+        raise CapabilityError(f"none of the measures applies to this model: {why}; name another, or none for the usual")
+    return fitting, skipped
 
 
 @cache

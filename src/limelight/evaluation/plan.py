@@ -17,18 +17,19 @@ from limelight.errors import (
     InputError,
     ParameterError,
     known_name,
+    listed,
     shown,
 )
 from limelight.evaluation.case import Beside
 from limelight.evaluation.elsewhere import Elsewhere, read_elsewhere
 from limelight.evaluation.explainer import Explainer, check_options, chosen_methods, output_of
 from limelight.evaluation.limits import LIMITS
-from limelight.evaluation.measure import Measure, chosen_measures
+from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
 from limelight.evaluation.rationales import read_counterfactuals, read_rationales
 from limelight.explainers.method import Method, methods
-from limelight.explaining import check_model, view_of
+from limelight.explaining import check_model, reads_pairs, view_of
 from limelight.features import Wanted, features_of
-from limelight.outputs import Output, Quantity
+from limelight.outputs import Kind, Output, Quantity
 from limelight.view import Classifier, Perturbable, Removal, View
 
 CHANCE_ORDERS = 8
@@ -59,7 +60,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class Plan:
-    """An evaluation that can begin. `skipped`: methods that do not apply, with the reason."""
+    """An evaluation that can begin. `skipped`, `unfit`: methods and measures that do not apply, with the reason.
+
+    `in_windows`, `cut`: the numbers of the texts that are read in several windows, and of those that are cut.
+    """
 
     asking: Asking
     explainer: Explainer
@@ -70,11 +74,16 @@ class Plan:
     skipped: Mapping[str, str]
     elsewhere: Mapping[str, Elsewhere]
     measures: tuple[Measure, ...]
+    unfit: Mapping[str, str]
     removals: tuple[Removal, ...]
     output: Output
     outputs: tuple[Output, ...]
     texts_outputs: Floats
     rationale_share: float
+    kind: Kind
+    pairs: bool
+    in_windows: frozenset[int]
+    cut: frozenset[int]
 
     @property
     def digest(self) -> str:
@@ -87,6 +96,7 @@ class Plan:
             [(one.name, one.per_text) for one in self.elsewhere.values()],
             [one.id for one in self.measures],
             self.besides,
+            (self.kind, self.explainer.model.labels, sorted(self.in_windows), sorted(self.cut)),
             (self.removals, self.explainer.removal, self.output, asking.target, str(asking.features)),
             (asking.limits, asking.steps, asking.chance_orders, asking.seed, sorted(asking.options.items())),
         ]
@@ -108,8 +118,7 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
         removals = (removal, *removals)
     explainer = Explainer(model, asking.features, removal, asking.output, asking.seed, asking.options)
     output = output_of(first, asking.output)
-    if asking.target is not None:
-        known_name("label", asking.target, model.labels)
+    _check_target(asking.target, first)
     known_name("limits", asking.limits, LIMITS)
     chosen, skipped = chosen_methods(explainer, first, _names(asking.methods))
     elsewhere = read_elsewhere(asking.elsewhere, ids, [one.id for one in methods()])
@@ -133,8 +142,11 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
     whole_number("chance_orders", asking.chance_orders, 2)
     if asking.steps is not None:
         whole_number("steps", asking.steps, 2)
+    wanted = chosen_measures(_names(asking.measures), beside_texts)
+    chosen_fitting, unfit = fitting_measures(wanted, model, first, len(given))
     logits = np.array([np.asarray(view.logits, dtype=np.float64) for view in views])
     labels = len(model.labels)
+    in_windows = frozenset(i for i, view in enumerate(views) if len(getattr(view, "windows", ())) > 1)
     return Plan(
         asking=asking,
         explainer=explainer,
@@ -144,7 +156,8 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
         methods=tuple(chosen),
         skipped=skipped,
         elsewhere=elsewhere,
-        measures=chosen_measures(_names(asking.measures), beside_texts),
+        measures=chosen_fitting,
+        unfit=unfit,
         removals=removals,
         output=output,
         outputs=_outputs(output, first),
@@ -152,7 +165,22 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
             [Quantity(labels, label, None, output, first.kind).of(logits) for label in range(labels)], axis=1
         ),
         rationale_share=_rationale_share(views, besides, asking.features),
+        kind=first.kind,
+        pairs=reads_pairs(model),
+        in_windows=in_windows,
+        cut=frozenset(i for i, view in enumerate(views) if view.document.notices) - in_windows,
     )
+
+
+def _check_target(target: str | None, view: View) -> None:
+    """A label of the model; the outputs of a regression have units of their own, which no mean over texts may mix."""
+    if target is not None:
+        known_name("label", target, view.labels)
+    elif view.kind == "regression" and len(view.labels) > 1:
+        raise InputError(
+            f"this regression has {len(view.labels)} outputs, {listed(view.labels)}, each with a unit of its own: name "
+            f"one, such as target={shown(view.labels[0])}"
+        )
 
 
 def _outputs(output: Output, view: View) -> tuple[Output, ...]:

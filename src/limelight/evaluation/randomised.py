@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from limelight.errors import CapabilityError
 from limelight.view import Classifier
@@ -27,21 +27,29 @@ def randomised(model: Classifier, stage: str, seed: int) -> Classifier:
     """A copy of a model with the parameters of this stage, and of those above it, drawn anew."""
     from torch import nn
 
+    if not has_parameters(model):
+        raise CapabilityError(
+            "the parameters of this model are not known, so they cannot be randomised: leave out 'sanity'"
+        )
     if isinstance(model, nn.Module):
         private: Any = copy.deepcopy(model)
         _draw(private, _groups(private), stage, seed)
         return private
-    inner = getattr(model, "model", None)
-    if isinstance(inner, nn.Module) and hasattr(model, "trees"):
-        from limelight.models.huggingface.private import PrivateTrees
+    from limelight.models.huggingface.private import PrivateTrees
 
-        outer: Any = copy.copy(model)
-        outer.model = copy.deepcopy(inner)
-        _draw(outer.model, _groups(outer.model), stage, seed)
-        outer.trees = PrivateTrees(outer.model)
-        return outer
-    raise CapabilityError(
-        "the parameters of this model are not known, so they cannot be randomised: leave out 'sanity'"
+    outer: Any = copy.copy(model)
+    outer.model = copy.deepcopy(outer.model)
+    _draw(outer.model, _groups(outer.model), stage, seed)
+    outer.trees = PrivateTrees(outer.model)
+    return cast(Classifier, outer)
+
+
+def has_parameters(model: Classifier) -> bool:
+    """Whether it is a network of ours or of transformers; a function's parameters are not known."""
+    from torch import nn
+
+    return isinstance(model, nn.Module) or (
+        isinstance(getattr(model, "model", None), nn.Module) and hasattr(model, "trees")
     )
 
 

@@ -1,7 +1,7 @@
 """Human rationales: the passages that people marked as the reason for a label, checked against the texts.
 
 For each text a list of spans (start, end) of characters, or one 0 or 1 for each word that white space separates, as
-ERASER has them; None where nobody marked anything.
+ERASER has them; None where nobody marked anything. For a pair of texts two of these.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.document import Span, Text
+from limelight.document import JOINT, Span, Text, is_pair
 from limelight.errors import InputError, ParameterError, shown
 from limelight.evaluation.elsewhere import checked_span
 
@@ -36,8 +36,21 @@ def _of_text(given: Any, text: Text, id: int | str) -> tuple[Span, ...] | None:
     if given is None:
         return None
     where = f"the rationale of text {shown(id)}"
-    if not isinstance(text, str):
-        raise InputError(f"{where}: rationales are for single texts, and this is a pair")
+    if isinstance(text, str):
+        return _of_one(given, text, where)
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or any(map(_is_mark, given)):
+        raise InputError(
+            f"{where} must be two rationales, one for each text of the pair, such as [[[0, 5]], []]: got {shown(given)}"
+        )
+    marked = [
+        () if own is None else _of_one(own, side, f"{where}, {name} of the pair")
+        for own, side, name in zip(given, text, ("first", "second"), strict=True)
+    ]
+    begins = len(text[0]) + len(JOINT)
+    return (*marked[0], *((start + begins, end + begins) for start, end in marked[1]))
+
+
+def _of_one(given: Any, text: str, where: str) -> tuple[Span, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise InputError(f"{where} must be a list of spans, or of zeros and ones: got {shown(given)}")
     marks = list(given)
@@ -57,7 +70,7 @@ def _is_mark(value: Any) -> bool:
 
 
 def read_counterfactuals(given: object, texts: Sequence[Text], ids: Sequence[int | str]) -> tuple[Text | None, ...]:
-    """For each text the edited one that has another label; None where there is none."""
+    """For each text, or pair, the edited one that has another label; None where there is none."""
     if given is None:
         return (None,) * len(texts)
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
@@ -67,8 +80,9 @@ def read_counterfactuals(given: object, texts: Sequence[Text], ids: Sequence[int
     for other, text, id in zip(given, texts, ids, strict=True):
         if other is None:
             continue
-        if not isinstance(other, str) or not isinstance(text, str):
-            raise InputError(f"the counterfactual of text {shown(id)} must be a text: got {shown(other)}")
+        if not (isinstance(other, str) if isinstance(text, str) else is_pair(other)):
+            wanted = "a text" if isinstance(text, str) else "a pair of texts, a tuple of two strings"
+            raise InputError(f"the counterfactual of text {shown(id)} must be {wanted}: got {shown(other)}")
         if other == text:
             raise InputError(f"the counterfactual of text {shown(id)} is the text itself: give the edited one, or None")
     return tuple(given)

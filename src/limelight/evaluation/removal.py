@@ -3,28 +3,31 @@
 Methods and measures ask about the same text again and again: leave-one-out and `sign` remove each word alone, all
 curves share their ends, two methods often agree on the first words. `Answers` remembers by coalition; measures say what
 they want first, and all of it is asked for in one go.
+
+A function that answers differently when it is asked the same again is asked anew for the measures: a method must not be
+judged by the noise that it was made from.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.features import Features
+from limelight.arrays import Array, Coalitions, Floats, Integers
+from limelight.features import NOBODY, Features
 from limelight.models.coalitions import checked_coalitions, first_rows
 from limelight.progress import SILENT, Progress
-from limelight.view import Game, Perturbable, Removal, View
+from limelight.view import Game, Noisy, Perturbable, Removal, View
 
 
 class Answers:
-    """The logits of one document under one removal, by coalition."""
+    """The logits of one document under one removal, by coalition; `again` asks a noisy function for others."""
 
-    def __init__(self, view: Perturbable, features: Features, removal: Removal) -> None:
-        self._view, self._features, self._removal = view, features, removal
+    def __init__(self, view: Perturbable, features: Features, removal: Removal, *, again: bool = False) -> None:
+        self._view, self._features, self._removal, self._again = view, features, removal, again
         self._place: dict[bytes, int] = {}
         self._logits: list[Floats] = []
         self._wanted: list[Coalitions] = []
@@ -34,8 +37,31 @@ class Answers:
 
     @property
     def distinct(self) -> int:
-        """Coalitions that are known."""
-        return len(self._logits)
+        """Different inputs that are known."""
+        if not self._place:
+            return 0
+        packed = np.array([np.frombuffer(key, np.uint8) for key in self._place])
+        return self.inputs(np.unpackbits(packed, axis=1, count=len(self._features)).astype(bool))
+
+    def inputs(self, kept: Coalitions) -> int:
+        """How many different inputs coalitions are: a text that is read in windows is one for each."""
+        return sum(len(first_rows(kept[:, own])[0]) for own in _features_of_inputs(self._view, self._features))
+
+    def knows(self, kept: Coalitions) -> Array:
+        """Which coalitions (n, d) are known: (n,)."""
+        return np.array([key in self._place for key in _keys(kept)], dtype=bool)
+
+    @property
+    def game(self) -> Game:
+        """What the model is asked through, by all methods and measures."""
+        if self._game is None:
+            self._game = self._view.game(self._features, self._removal)
+        return self._game
+
+    @property
+    def noise(self) -> float:
+        """How far the model's logits of the whole text moved when it was asked again."""
+        return self._game.noise if isinstance(self._game, Noisy) else 0.0
 
     def want(self, kept: Coalitions) -> None:
         """These will be asked for: the next call computes them together with all others."""
@@ -46,35 +72,47 @@ class Answers:
         kept = checked_coalitions(kept, len(self._features))
         if self._wanted:
             everything, self._wanted = [*self._wanted, kept], []
-            self._learn(np.concatenate(everything), None)
+            self._learn(np.concatenate(everything))
         else:
-            self._learn(kept, None)
-        return self._known(kept)
+            self._learn(kept)
+        return self._remembered(kept)
 
-    def by(self, game: Game, kept: Coalitions) -> Floats:
-        """The same for a method that has a game of its own."""
-        self._learn(kept, game)
-        return self._known(kept)
+    def once_more(self, kept: Coalitions, time: int) -> Floats:
+        """Logits of a noisy function that are asked for again, and not remembered."""
+        assert isinstance(self.game, Noisy)
+        return self._counted(lambda: cast(Noisy, self.game).again(kept, time))
 
-    def _known(self, kept: Coalitions) -> Floats:
+    def _counted(self, ask: Callable[[], Floats]) -> Floats:
+        before = self.game.asked
+        logits = ask()
+        self.spent += self.game.asked - before
+        return logits
+
+    def _remembered(self, kept: Coalitions) -> Floats:
         places = [self._place[key] for key in _keys(kept)]
         return np.array([self._logits[place] for place in places]) if places else np.zeros((0, 0))
 
-    def _learn(self, kept: Coalitions, game: Game | None) -> None:
+    def _learn(self, kept: Coalitions) -> None:
         first, _ = first_rows(kept)
         first = np.sort(first)
         keys = _keys(kept[first])
         new = [(row, key) for row, key in zip(first, keys, strict=True) if key not in self._place]
         if not new:
             return
-        if game is None:
-            self._game = game = self._game or self._view.game(self._features, self._removal)
-        before = game.asked
-        logits = game(kept[[row for row, _ in new]])
-        self.spent += game.asked - before
+        rows = kept[[row for row, _ in new]]
+        logits = self.once_more(rows, 1) if self._again else self._counted(lambda: self.game(rows))
         for (_, key), own in zip(new, logits, strict=True):
             self._place[key] = len(self._logits)
             self._logits.append(own)
+
+
+def _features_of_inputs(view: object, features: Features) -> list[Integers]:
+    """The features that each input of the model has a part of: all of them, or those of a window."""
+    windows = getattr(view, "windows", ())
+    if len(windows) < 2:
+        return [np.arange(len(features))]
+    owners = [np.unique(features.owners[window.words]) for window in windows]
+    return [own[own != NOBODY] for own in owners]
 
 
 def _keys(kept: Coalitions) -> list[bytes]:
@@ -87,35 +125,44 @@ def _keys(kept: Coalitions) -> list[bytes]:
 class SharedGame:
     """A game whose answers are remembered. `asked` counts as if nobody had asked before: what a method costs alone."""
 
-    def __init__(self, game: Game, answers: Answers, progress: Progress) -> None:
-        self._game, self._answers, self._progress = game, answers, progress
-        self._saved = 0
-
-    @property
-    def asked(self) -> int:
-        return self._game.asked + self._saved
+    def __init__(self, answers: Answers, progress: Progress) -> None:
+        self._answers, self._progress = answers, progress
+        self.asked = 0
 
     def __call__(self, kept: Coalitions) -> Floats:
-        before, distinct = self._answers.spent, self._answers.distinct
-        logits = self._answers.by(self._game, kept)
-        if self._answers.spent == before:
-            self._progress.advance(len(kept))
-        first, _ = first_rows(kept)
-        self._saved += max(len(first) - (self._answers.distinct - distinct), 0)
+        spent, before = self._answers.spent, kept[self._answers.knows(kept)]
+        logits = self._answers(kept)
+        self.asked += self._answers.spent - spent + self._answers.inputs(before)
+        self._progress.advance(len(kept))
         return logits
 
 
-_SAID_BY_GAMES = ("notices", "rounding", "clipped", "noise")
+class SharedNoisyGame(SharedGame):
+    """The same of a function that may answer differently when it is asked again."""
+
+    @property
+    def noise(self) -> float:
+        return self._answers.noise
+
+    def again(self, kept: Coalitions, time: int) -> Floats:
+        spent = self._answers.spent
+        logits = self._answers.once_more(kept, time)
+        self.asked += self._answers.spent - spent
+        return logits
 
 
-def _shared_game(game: Game, answers: Answers, progress: Progress) -> Game:
+_SAID_BY_GAMES = ("notices", "rounding", "clipped", "precision", "step")
+
+
+def _shared_game(answers: Answers, progress: Progress) -> Game:
     """It says of itself what the game says: views and methods look which attributes there are."""
-    said = {name: _passed_on(name) for name in _SAID_BY_GAMES if hasattr(game, name)}
-    return cast(Game, type("SharedGame", (SharedGame,), said)(game, answers, progress))
+    said = {name: _passed_on(name) for name in _SAID_BY_GAMES if hasattr(answers.game, name)}
+    shared = SharedNoisyGame if isinstance(answers.game, Noisy) else SharedGame
+    return cast(Game, type(shared.__name__, (shared,), said)(answers, progress))
 
 
 def _passed_on(name: str) -> property:
-    return property(lambda self: getattr(self._game, name))
+    return property(lambda self: getattr(self._answers.game, name))
 
 
 def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Answers]]) -> View:
@@ -128,10 +175,9 @@ def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Ans
     remembered, original = dict(answers), view.game
 
     def game(own: Features, removal: Removal, progress: Progress = SILENT) -> Game:
-        asked = original(own, removal, progress)
         if removal not in remembered or own.owned != features.owned:
-            return asked
-        return _shared_game(asked, remembered[removal], progress)
+            return original(own, removal, progress)
+        return _shared_game(remembered[removal], progress)
 
     try:
         shared: Any = copy.copy(view)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from limelight.errors import shown
 from limelight.evaluation.judge import Record, judge
 from limelight.evaluation.plan import CHANCE_ORDERS, Asking, Plan, plan_of
 from limelight.evaluation.result import Evaluation, joined
@@ -52,10 +53,13 @@ def evaluate(
     weight)], …]} with one list per text. `measures`: ids, "all", or None for the usual ones, without `sanity`,
     `stability` and `sampling`, which explain each text again and again. `rationales`: for each text the spans that
     people marked, or a 0 or 1 for each word between white space. `counterfactuals`: for each text its edited form of
-    another label.
+    another label. Where texts come in pairs a rationale is two of these, a counterfactual is a pair, and a span of an
+    explanation made elsewhere is (side, start, end). Measures that do not apply, such as flips of a regression, are
+    left out and listed like methods.
 
     `removal` is how methods take words out ("mask" where a model can); scores are given under masking and deletion
-    both. `target`: a label; default for each text the predicted one. `limits`: "auto" knows the best possible order
+    both. `target`: a label; default for each text the predicted one, or the likeliest where labels do not exclude each
+    other. A regression of several outputs needs it. `limits`: "auto" knows the best possible order
     where that is cheap (a single attention layer; up to twelve words), "search" also sends a beam for up to 40 words,
     "found" takes the best of the orders at hand. `steps`: how many points of a curve are computed; default all.
     `chance_orders`: random orders per text where the mean over all of them is not known. The other options are those of
@@ -87,8 +91,8 @@ def judged(
     """Every text of a plan, those that were judged before taken from where they are kept."""
     records: list[Record] = []
     known = [None if kept is None else kept.known(number) for number in range(len(plan.texts))]
-    for method, why in plan.skipped.items():
-        progress.say(f"left out: {method}: {why}")
+    for name, why in (*plan.skipped.items(), *plan.unfit.items()):
+        progress.say(f"left out: {name}: {why}")
     progress.begin("judging texts", len(plan.texts), sum(record is not None for record in known))
     try:
         for number, before in enumerate(known):
@@ -118,18 +122,16 @@ def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
 
     asking = plan.asking
     notices = [f"text {record.id}: {notice}" for record in records for notice in record.notices]
-    if asking.target is not None:
-        given = sum(record.label == asking.target for record in records)
-        if not given:
-            notices.insert(
-                0,
-                f"the model predicts {asking.target!r} for none of the texts: how many words must go until the label "
-                "changes cannot be asked",
-            )
+    noise = [record.noise for record in records if record.noise > 0.0]
     return {
         "limelight": limelight.__version__,
         "texts": len(records),
         "labels": list(plan.explainer.model.labels),
+        "kind": plan.kind,
+        "pairs": plan.pairs,
+        "windows": len(plan.in_windows),
+        "cut": len(plan.cut),
+        "noise": {"texts": len(noise), "moved": float(np.mean(noise)) if noise else 0.0},
         "target": asking.target,
         "features": asking.features if isinstance(asking.features, str) else "spans",
         "output": plan.output,
@@ -143,12 +145,28 @@ def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
         "seed": asking.seed,
         "options": dict(asking.options),
         "skipped": dict(plan.skipped),
-        "notices": notices,
+        "unfit": dict(plan.unfit),
+        "notices": [*_unflippable(plan, records), *notices],
         "inputs": {
             "given": sum(record.given for record in records),
             "distinct": sum(record.distinct for record in records),
         },
     }
+
+
+def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
+    """Of how many texts the target can be taken away, where it is not all."""
+    held = sum(record.holds for record in records)
+    if plan.kind == "regression" or held == len(records):
+        return []
+    whose = "its likeliest label" if plan.asking.target is None else shown(plan.asking.target)
+    says = "gives a probability of one half or more to" if plan.kind == "multi-label" else "predicts"
+    if not held:
+        return [
+            f"the model {says} {whose} for none of the texts: how many words must go until the label changes cannot be "
+            "asked"
+        ]
+    return [f"the model {says} {whose} for {held:,} of {len(records):,} texts: 'flips' is of these alone"]
 
 
 def _methods(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:

@@ -150,6 +150,12 @@ class Summary:
         return changed
 
     @property
+    def silent(self) -> int:
+        """Texts in which no order of the words differs from another, under the primary removal."""
+        best = self._evaluation.of(Key("comprehensiveness", "best above chance", **self._place))
+        return int((best <= 0.0).sum())
+
+    @property
     def limits(self) -> dict[str, int]:
         """How the best order is known, under the primary removal: "certified", "enumerated", "searched", "found"."""
         return self.limits_under(self.removal)
@@ -213,13 +219,17 @@ class Summary:
         return self._evaluation.of(self._key("above chance", method, table, removal))
 
     def _ratio(self, method: str, table: Table, removal: str) -> tuple[Floats, Floats]:
-        best = Key("comprehensiveness", "best above chance", removal=removal, output=self.output)
-        return self._numerators(method, table, removal), np.maximum(self._evaluation.of(best), 0.0)
+        """Above chance, and how far above it the best order is; NaN for a text that cannot tell orders apart.
+
+        Such a text, of one word say, would only pretend that more texts agree.
+        """
+        best = self._evaluation.of(Key("comprehensiveness", "best above chance", removal=removal, output=self.output))
+        return self._numerators(method, table, removal), np.where(best > 0.0, best, np.nan)
 
     def _standing(self, method: str, table: Table, removal: str) -> Standing:
         numerators, denominators = self._ratio(method, table, removal)
         known = np.isfinite(numerators) & np.isfinite(denominators)
-        if not denominators[known].sum() > 0.0:  # texts of one word: every order is the best, and chance
+        if not known.any():  # texts of one word: every order is the best, and chance
             nothing = Interval(np.nan, np.nan, np.nan, 0.95, "none: no order differs from another", int(known.sum()))
             return Standing(method, nothing, Decision("undecided", False, np.nan, np.nan, None), np.nan)
         score = ratio_of_means(numerators, denominators)

@@ -11,12 +11,13 @@ from limelight.evaluation.case import PARTS, part_name
 from limelight.evaluation.inference import Interval
 from limelight.evaluation.measure import Key, measures
 from limelight.evaluation.summary import Summary, Table
+from limelight.evaluation.wording import towards
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
 
 _TITLES: dict[Table, str] = {
-    "signed": "Methods with signs, by what speaks for the target",
+    "signed": "Methods with signs, by what {towards}",
     "unsigned": "Methods without signs, by size",
     "absolute": "All methods, by absolute value",
 }
@@ -52,12 +53,12 @@ def scores(evaluation: Evaluation) -> Iterator[Shown]:
             ]
             rows.append((one.method, *scored, number(one.normalised), _against_chance(one.decision.verdict)))
         heads = ("method", *(f"score, {removal}" for removal in summary.removals), "normalised", "against chance")
-        yield Shown(title, _NOTES[table], heads, tuple(rows))
+        yield Shown(title.format(towards=towards(evaluation)), _NOTES[table], heads, tuple(rows))
 
 
 _NOTES: dict[Table, str] = {
     "signed": "0 is a random order, 1 the best possible order; 95 % intervals over texts.",
-    "unsigned": "The same; words against the target are removed as early as those for it, so 1 is out of reach.",
+    "unsigned": "The same; words against what is explained are removed as early as those for it, so 1 is out of reach.",
     "absolute": "The same orders for methods with and without signs, so that nobody is handicapped by construction.",
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight.evaluation.inference import Interval
 from limelight.evaluation.measure import Key
+from limelight.evaluation.measures.sampling import TEXTS
 from limelight.evaluation.summary import Compared, Standing, Summary
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def verdict(evaluation: Evaluation) -> Iterator[str]:
         yield "Comprehensiveness was not measured, so there is no ranking."
         return
     yield _asked(evaluation)
+    yield from _of_kind(evaluation)
     for table in ("signed", "unsigned"):
         for standing in summary.standings(table):
             yield _of_method(evaluation, standing)
@@ -42,9 +44,43 @@ def _asked(evaluation: Evaluation) -> str:
     how = _REMOVED.get(summary.removal, summary.removal)
     most = ", at most" if summary.is_at_most else ""
     return (
-        f"How well each method finds the words that matter to this model, on {len(evaluation):,} texts with words "
-        f"{how}: 0 is a random order, 1 the best possible{most} (95 % intervals)."
+        f"How well each method finds the words that matter to this model, on {len(evaluation):,} {_texts(evaluation)} "
+        f"with words {how}: 0 is a random order, 1 the best possible{most} (95 % intervals)."
     )
+
+
+def _texts(evaluation: Evaluation) -> str:
+    return "pairs of texts" if evaluation.about.get("pairs") else "texts"
+
+
+def _of_kind(evaluation: Evaluation) -> Iterator[str]:
+    """What the numbers are of, where that does not go without saying."""
+    about = evaluation.about
+    if about.get("kind") == "regression":
+        yield "The model gives a number: words speak for it where they raise it, and there is no label to turn."
+    if about.get("kind") == "multi-label":
+        asked = "the likeliest of each text" if about.get("target") is None else f"{about['target']}"
+        yield (
+            "The labels exclude no other, so each is a question of its own, and turns at a probability of one half: "
+            f"here it is {asked}."
+        )
+    if about.get("pairs"):
+        yield "The words of both texts of a pair stand in one order."
+    if windows := about.get("windows"):
+        whole = "The texts are" if windows == len(evaluation) else f"{windows:,} of {len(evaluation):,} texts are"
+        yield f"{whole} read in windows: what is explained and measured is the mean of their logits."
+
+
+def towards(evaluation: Evaluation) -> str:
+    """What the words do that go first, where methods have signs."""
+    return "raises the number" if evaluation.about.get("kind") == "regression" else "speaks for the target"
+
+
+def _side(evaluation: Evaluation) -> tuple[str, str]:
+    """What a sign says, of words that are found with it and without."""
+    if evaluation.about.get("kind") == "regression":
+        return "whether they raise or lower the number", "whether they raise or lower the number"
+    return "the side they speak for", "for which side they speak"
 
 
 def _of_method(evaluation: Evaluation, standing: Standing) -> str:
@@ -56,12 +92,13 @@ def _of_method(evaluation: Evaluation, standing: Standing) -> str:
     if decision.verdict == "equal":
         return f"{found} no better than chance (within 0.05 of it)."
     if decision.verdict == "undecided":
-        texts = f"{standing.score.documents:,} texts{_needed(decision.texts_needed)}"
+        count = standing.score.documents
+        texts = f"{count:,} text{'s' * (count != 1)}{_needed(decision.texts_needed)}"
         return f"{found} undecided whether it is better than chance with {texts}."
     if decision.verdict == "worse":
         return f"{found} worse than chance: it ranks last what should come first."
     if not signed:
-        return f"{found} finds words that matter, but not for which side they speak."
+        return f"{found} finds words that matter, but not {_side(evaluation)[1]}."
     return f"{found} finds the words that matter{_direction(evaluation, name)}."
 
 
@@ -73,10 +110,10 @@ def _direction(evaluation: Evaluation, method: str) -> str:
         return ""
     right = f"{sign.value:.0%}".replace("%", " %")
     if sign.low > 0.5:
-        return f", and the side they speak for ({right} of the weight has the right sign)"
+        return f", and {_side(evaluation)[0]} ({right} of the weight has the right sign)"
     if sign.high < 0.5:
         return f", but with the wrong sign (only {right} of the weight has the right one)"
-    return f", but their sign is no better than a coin ({right} of the weight has the right one)"
+    return f", but these texts do not tell their sign from a coin's ({right} of the weight has the right one)"
 
 
 def _pairs(summary: Summary) -> Iterator[str]:
@@ -113,14 +150,20 @@ def _removals(summary: Summary) -> Iterator[str]:
         how = _REMOVED.get(removal, removal)
         if swapped:
             yield f"With words {how} instead, the ranking changes: {_named(swapped)} stand the other way round."
-        elif summary.comparisons:
+        elif any(pair.decision.verdict in ("better", "worse") for pair in summary.comparisons):
             yield f"With words {how} instead, no two methods that are told apart change places."
 
 
 def _caveats(evaluation: Evaluation) -> Iterator[str]:
     summary = evaluation.summary
     if len(evaluation) < _FEW:
-        yield f"{len(evaluation)} texts are few: below {_FEW} these intervals may be too short."
+        few = f"{len(evaluation)} texts are" if len(evaluation) != 1 else "One text is"
+        yield f"{few} few: below {_FEW} these intervals may be too short."
+    if 0 < summary.silent < len(evaluation):
+        yield (
+            f"{summary.silent:,} of {len(evaluation):,} texts do not count in these scores: they have one word, or no "
+            "order of their words differs from another."
+        )
     if summary.is_at_most:
         unknown = sum(count for how, count in summary.limits.items() if how in ("searched", "found"))
         yield (
@@ -137,7 +180,20 @@ def _caveats(evaluation: Evaluation) -> Iterator[str]:
                 f"With words {_REMOVED.get(removal, removal)}, {share} of the outputs lie outside the range of whole "
                 "texts: the model is asked about inputs that it was not made for."
             )
+    if cut := evaluation.about.get("cut"):
+        yield f"{cut:,} of {len(evaluation):,} texts are longer than the model reads, and were cut."
+    if left_out := evaluation.about.get("left_out"):
+        yield f"{len(left_out):,} texts of the data were left out, because the model cannot read them."
+    noise = evaluation.about.get("noise") or {"texts": 0}
+    if noise["texts"]:
+        yield (
+            f"The function answers differently when it is asked the same again (of {noise['texts']:,} texts, logits "
+            f"moved by {noise['moved']:.2g}): measures asked it anew, so that no method is judged by the noise that it "
+            "was made from, and the noise lowers all scores."
+        )
     yield from _sampling(evaluation)
+    if unfit := evaluation.about.get("unfit"):
+        yield f"Not measured: {'; '.join(f'{name} ({why})' for name, why in unfit.items())}."
     if skipped := evaluation.about.get("skipped"):
         yield f"Left out, because they do not apply to this model: {', '.join(skipped)}."
 
@@ -146,7 +202,8 @@ def _sampling(evaluation: Evaluation) -> Iterator[str]:
     """Would more samples change the rank?"""
     moves = [move for signed in (True, False) for move in _moves(evaluation, signed)]
     if moves:
-        yield f"With four times the samples, on the first 20 texts: {'; '.join(moves)}."
+        texts = min(TEXTS, len(evaluation))
+        yield f"With four times the samples, on the first {texts} {_texts(evaluation)}: {'; '.join(moves)}."
 
 
 def _moves(evaluation: Evaluation, signed: bool) -> Iterator[str]:
@@ -172,7 +229,9 @@ def _moves(evaluation: Evaluation, signed: bool) -> Iterator[str]:
 
 
 def interval(score: Interval) -> str:
-    """A score with its interval."""
+    """A score with its interval, which one text does not have."""
+    if math.isnan(score.low):
+        return f"{score.value:.2f}"
     return f"{score.value:.2f} [{score.low:.2f}, {score.high:.2f}]"
 
 

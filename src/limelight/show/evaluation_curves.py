@@ -10,7 +10,7 @@ from limelight.arrays import Floats
 from limelight.evaluation.curves import Curve
 from limelight.show.markup import number, safe, shortened
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 360, 52, 150, 14, 40
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 660, 360, 52, 170, 14, 40
 _COLOURS = 8
 _LINE_OF_TEXT = 15
 _LONGEST_NAME = 20
@@ -67,7 +67,7 @@ def _ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / 4
     unit = 10.0 ** np.floor(np.log10(rough))
     step = float(next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough))
-    return [float(v) for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step]
+    return [float(v) + 0.0 for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step]  # 0 has no sign
 
 
 def _look(curve: Curve, i: int) -> tuple[str, str]:

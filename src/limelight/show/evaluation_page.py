@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.evaluation.curves import curves_of
 from limelight.evaluation.tables import Shown, all_tables
+from limelight.evaluation.wording import towards
 from limelight.show.evaluation_curves import drawing
 from limelight.show.markup import isolated, numbers_in, safe
 from limelight.show.page_frame import page_head
@@ -85,18 +86,27 @@ def _content(evaluation: Evaluation, links: Mapping[str, str], tag: str) -> Iter
 
 def _source(evaluation: Evaluation) -> str:
     about = evaluation.about
-    target = "the predicted label" if about.get("target") is None else isolated(about["target"])
     told = [
         f"model: {isolated(about['model'])}" if "model" in about else "",
         f"data: {isolated(about['data'])}" if "data" in about else "",
-        f"{len(evaluation):,} texts",
-        f"{safe(about['output'])} of {target}",
+        f"{len(evaluation):,} {'pairs of texts' if about.get('pairs') else 'texts'}",
+        _explained(evaluation),
         f"explained with removal {safe(about['removal'])}",
         f"seed {safe(about['seed'])}",
         safe(about.get("date", "")),
         safe(about.get("device", "")),
     ]
     return " · ".join(part for part in told if part)
+
+
+def _explained(evaluation: Evaluation) -> str:
+    """The output, and of which label."""
+    about, output = evaluation.about, safe(evaluation.about["output"])
+    if about.get("target") is not None:
+        return f"{output} of {isolated(about['target'])}"
+    if about.get("kind") == "regression":
+        return f"{output} of {isolated(about['labels'][0])}" if about["labels"] != [output] else output
+    return f"{output} of the {'likeliest' if about.get('kind') == 'multi-label' else 'predicted'} label"
 
 
 def _curves(evaluation: Evaluation) -> Iterator[str]:
@@ -115,7 +125,7 @@ def _curves(evaluation: Evaluation) -> Iterator[str]:
     yield "<section><h2>Curves</h2>"
     yield (
         f'<p class="quiet">Means over {len(evaluation):,} texts; bands are 95 % intervals. Methods with signs by what '
-        "speaks for the target (solid), others by size (dashed).</p>"
+        f"{towards(evaluation)} (solid), others by size (dashed).</p>"
     )
     yield '<div class="figures">'
     for measure, removal, curves in drawn:
@@ -131,9 +141,17 @@ def _examples(evaluation: Evaluation, links: Mapping[str, str]) -> Iterator[str]
     for document in evaluation.documents:
         link = links.get(str(document["id"]))
         if link is not None:
-            said = f"{document['words']:,} words, the model says {isolated(document['label'])}"
+            said = f"{document['words']:,} words{_answer(evaluation, document)}"
             yield f'<li><a href="{safe(link)}">text {isolated(document["id"])}</a>: {said}</li>'
     yield "</ul></section>"
+
+
+def _answer(evaluation: Evaluation, document: Mapping[str, Any]) -> str:
+    """What the model says of a text; the number of a regression stands on the text's own page."""
+    if evaluation.about.get("kind") == "regression":
+        return ""
+    says = "the likeliest label is" if evaluation.about.get("kind") == "multi-label" else "the model says"
+    return f", {says} {isolated(document['label'])}"
 
 
 def _table(table: Shown) -> Iterator[str]:
@@ -148,7 +166,9 @@ def _table(table: Shown) -> Iterator[str]:
 
 
 def _notices(evaluation: Evaluation) -> Iterator[str]:
-    skipped, notices = evaluation.about.get("skipped", {}), evaluation.about.get("notices", [])
+    skipped = {**evaluation.about.get("skipped", {}), **evaluation.about.get("unfit", {})}
+    unread = [f"text {id}: {why}" for id, why in evaluation.about.get("left_out", {}).items()]
+    notices = [*unread, *evaluation.about.get("notices", [])]
     if not skipped and not notices:
         return
     yield "<section><h2>Left out, and what did not work</h2><ul>"

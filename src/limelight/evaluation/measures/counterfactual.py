@@ -2,21 +2,24 @@
 
 The edited words are those of the text that its counterfactual does not have in the same place. Average precision of
 them by a method's weights; a random order has about their share. Only pairs count to which the model gives different
-labels: elsewhere the edit says nothing of the model.
+labels, or, where labels do not exclude each other, of which it gives the target to one: elsewhere the edit says nothing
+of the model.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
 from limelight.arrays import Floats
+from limelight.document import Document
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
 from limelight.evaluation.measures.plausibility import average_precision
 from limelight.features import NOBODY
+from limelight.view import Classifier, View
 
 PRECISION, FOLLOWED = "average precision", "label follows"
 
@@ -29,16 +32,21 @@ counterfactual = measure(
 )
 
 
+@counterfactual.unfit
+def without_labels(model: Classifier, view: View, texts: int) -> str | None:
+    return "a regression has no label that an edit could turn" if view.kind == "regression" else None
+
+
 @counterfactual.scores
 def of_methods(case: Case) -> Iterator[Score]:
     other = case.beside.counterfactual
-    if other is None or case.prediction.kind == "regression":
+    if other is None:
         return
     view = case.explainer.model.view(other)
-    follows = int(np.argmax(view.logits)) != int(np.argmax(case.prediction.logits))
+    follows = follows_edit(case, view.logits)
     yield Score(case.key("counterfactual", FOLLOWED), float(follows))
     owned = np.flatnonzero(case.features.owners != NOBODY)
-    edited = edited_words([w.form for w in case.view.document.words], [w.form for w in view.document.words])[owned]
+    edited = edited_words(placed_words(case.view.document), placed_words(view.document))[owned]
     if not follows or not edited.any() or edited.all():
         return
     yield Score(case.key("counterfactual", PRECISION), float(edited.mean()))
@@ -48,7 +56,21 @@ def of_methods(case: Case) -> Iterator[Score]:
         yield Score(case.key("counterfactual", PRECISION, method=judged.name, order=order), value)
 
 
-def edited_words(words: list[str], others: list[str]) -> Floats:
+def follows_edit(case: Case, logits: Floats) -> bool:
+    """Whether the model says something else of the edited text, whose logits (C,) these are."""
+    before = case.prediction.logits
+    if case.prediction.kind == "multi-label":
+        held, holds = case.holds(np.stack([before, logits]))
+        return bool(held != holds)
+    return int(np.argmax(logits)) != int(np.argmax(before))
+
+
+def placed_words(document: Document) -> list[tuple[int, str]]:
+    """The words of a text, or of a pair: a word that moved from one text to the other was edited."""
+    return [(document.side_of(word.start), word.form) for word in document.words]
+
+
+def edited_words(words: Sequence[Hashable], others: Sequence[Hashable]) -> Floats:
     """Which words were replaced or taken out; those next to an insertion were not."""
     edited = np.zeros(len(words), dtype=bool)
     matcher = difflib.SequenceMatcher(None, words, others, autojunk=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
+from limelight.view import Classifier, View
 
 OUTSIDE, EMPTY = "outside", "without words"
 _EDGES = (0.01, 0.99)
@@ -27,6 +28,11 @@ distribution = measure(
 )
 
 
+@distribution.unfit
+def few_texts(model: Classifier, view: View, texts: int) -> str | None:
+    return None if texts >= LEAST_TEXTS else f"with fewer than {LEAST_TEXTS} texts their range says nothing"
+
+
 @distribution.wants
 def random_texts(case: Case) -> None:
     for order in case.random_orders:
@@ -35,10 +41,7 @@ def random_texts(case: Case) -> None:
 
 @distribution.scores
 def of_text(case: Case) -> Iterator[Score]:
-    known = case.texts_outputs[:, case.target]
-    if len(known) < LEAST_TEXTS:
-        return
-    low, high = np.quantile(known, _EDGES)
+    low, high = np.quantile(case.texts_outputs[:, case.target], _EDGES)
     for removal in case.removals:
         outputs = np.array([case.curve(order, removal, case.output)[1:] for order in case.random_orders])
         outside = float(((outputs < low) | (outputs > high)).mean())

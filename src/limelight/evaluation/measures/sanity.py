@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from limelight.errors import CapabilityError
 from limelight.evaluation.case import Case
 from limelight.evaluation.explainer import CANNOT
 from limelight.evaluation.likeness import rank_correlation
 from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.randomised import STAGES, randomised
+from limelight.evaluation.randomised import STAGES, has_parameters, randomised
 from limelight.explainers.method import find
+from limelight.view import Classifier, View
 
 TEXTS = 20
 
@@ -31,15 +31,17 @@ sanity = measure(
 )
 
 
+@sanity.unfit
+def without_parameters(model: Classifier, view: View, texts: int) -> str | None:
+    return None if has_parameters(model) else "the parameters of this model are not known, so none can be randomised"
+
+
 @sanity.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
     for stage in STAGES:
-        try:
-            model = randomised(case.explainer.model, stage, 1000 * case.seed + case.number)
-        except CapabilityError:
-            return
+        model = randomised(case.explainer.model, stage, 1000 * case.seed + case.number)
         view = model.view(case.text)
         if not np.isfinite(view.logits).all():
             continue

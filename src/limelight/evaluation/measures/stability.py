@@ -48,15 +48,16 @@ def of_seeds(case: Case) -> Iterator[Score]:
 
 @stability.scores
 def of_edits(case: Case) -> Iterator[Score]:
-    if case.number >= TEXTS or case.d < 2 or not isinstance(case.text, str):
+    if case.number >= TEXTS or case.d < 2:
         return
+    sides = [case.view.document.side_of(own[0][0]) for own in case.features.spans]
     for name, edit in EDITS.items():
-        edited = edit(case.text)
+        edited = edit(case.text) if isinstance(case.text, str) else (edit(case.text[0]), edit(case.text[1]))
         if edited == case.text:
             continue
         try:
             view = case.explainer.model.view(edited)
-        except InputError:  # longer than the model reads
+        except InputError:  # longer than the model reads, or without words
             continue
         moved = float(case.quantity(case.output).of(view.logits[None])[0]) - case.whole[case.output]
         yield Score(case.key("stability", f"{name}: output moved"), abs(moved))
@@ -67,7 +68,7 @@ def of_edits(case: Case) -> Iterator[Score]:
                 other = case.explainer.explained(view, find(judged.name), case.prediction.labels[case.target])
             except CANNOT:
                 continue
-            mine, theirs = same_features(case.features.names, other.features)
+            mine, theirs = same_features(case.features.names, other.features, sides, other.sides)
             value = rank_correlation(judged.weights[mine], other.weights[theirs])
             if math.isfinite(value):
                 yield Score(case.key("stability", name, method=judged.name), value)
