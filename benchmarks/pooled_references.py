@@ -69,7 +69,8 @@ class LimeReference:
         columns = LimeColumns.guessed(kept, outputs)
         assert columns is not None
         u = guessed_part(columns.of(kept), outputs, np.ones(len(kept)), d + 1)
-        self._guessed = columns.weights(LimeDesign.of(d, n, KERNEL_WIDTH, ridge))[d + 1 :].T @ u
+        known = columns.weights(LimeDesign.of(d, n, KERNEL_WIDTH, ridge))
+        self._guessed = known(np.concatenate([np.zeros(d + 1), u]))
         rows, y = [], []
         for run in runs:
             kept, outputs = review.samples(run)

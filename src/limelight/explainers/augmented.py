@@ -11,11 +11,13 @@ are orthogonal to them whatever the penalty, and in the long run the weights are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.arrays import Array, Floats
+from limelight.explainers.sampling import blocks
 from limelight.explainers.standard_errors import Moves
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -51,7 +53,7 @@ def augmented_fit(
     columns: Floats,
     y: Floats,
     weights: Floats,
-    known: Floats,
+    known: Callable[[Array], Array],
     free: int,
     fixed: int = 0,
     noise: Floats | None = None,
@@ -59,29 +61,40 @@ def augmented_fit(
 ) -> AugmentedFit:
     """The regression of y (n,) on columns (n, p), the first `free` of which are not penalised.
 
-    `known` (p, d): the weights of each column. The first `fixed` samples are not drawn: they have no part in errors.
+    `known`: from coefficients (p,) or (p, k) to the weights of these sums of columns, (d,) or (d, k). The first `fixed`
+    samples are not drawn: they have no part in errors.
     `noise` (n,): variances of answers that residuals do not hold, known from `noise_freedom` repetitions.
     """
     root = np.sqrt(weights)
-    exact, target = columns * root[:, None], y * root
-    B = exact.astype(np.float32)
-    gram = (B.T @ B).astype(np.float64)
-    inverse, ridge = _best_inverse(gram, exact.T @ target, float(target @ target), len(y), free)
+    gram = np.zeros((columns.shape[1],) * 2)
+    for rows in blocks(len(y)):
+        B = _weighed(columns[rows], root[rows])
+        gram += B @ B.T
+    inverse, ridge = _best_inverse(gram, columns.T @ (weights * y), float(weights @ y**2), len(y), free)
     u = np.zeros(len(gram))
     for _ in range(_STEPS):  # products were rounded to float32, and free columns held apart: residuals tell the rest
-        step = inverse @ (exact.T @ (target - exact @ u) - ridge * u)
+        step = inverse @ (columns.T @ (weights * (y - columns @ u)) - ridge * u)
         u = u + step
         if np.abs(step).max() <= _FOUND * np.abs(u).max():
             break
-    residuals = target - exact @ u
-    leverage = np.einsum("np,np->n", B @ inverse.astype(np.float32), B)
-    off = residuals / np.maximum(1.0 - leverage, 1e-3)
+    off, per_unit, single = y - columns @ u, [], inverse.astype(np.float32)
+    for rows in blocks(len(y)):
+        B = _weighed(columns[rows], root[rows])
+        moved = single @ B
+        off[rows] /= np.maximum(1.0 - np.einsum("pn,pn->n", moved, B), 1e-3)  # by leverages
+        per_unit.append(known(moved) * root[rows].astype(np.float32))
     off[:fixed] = 0.0
     # The samples decide the matrix too, which is a bias of the order of 1/n: the jackknife knows it.
-    unbiased = u + inverse @ (exact.T @ off)
-    per_unit = (B @ (inverse @ known).astype(np.float32)) * root[:, None].astype(np.float32)
-    off = np.divide(off, root, out=off, where=root > 0.0)
-    return AugmentedFit(known.T @ unbiased, Moves(per_unit, off, None, noise, noise_freedom, _PRIOR))
+    unbiased = u + inverse @ (columns.T @ (weights * off))
+    moves = Moves(np.concatenate(per_unit, axis=1).T, off, None, noise, noise_freedom, _PRIOR)
+    return AugmentedFit(known(unbiased), moves)
+
+
+def _weighed(columns: Floats, root: Floats) -> Array:
+    """Columns (n, p) times roots of weights (n,), in float32, samples side by side: (p, n)."""
+    B = columns.T.astype(np.float32, order="C")
+    B *= root.astype(np.float32)
+    return B
 
 
 def _best_inverse(gram: Floats, moment: Floats, square: float, n: int, free: int) -> tuple[Floats, Floats]:

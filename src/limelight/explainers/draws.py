@@ -25,6 +25,7 @@ class Draws:
         self._d, self._seed = len(size_weights) - 1, seed
         self._cumulated = np.cumsum(size_weights) / float(size_weights.sum())
         self._start = float(np.random.default_rng([seed, 1]).random())
+        self._last: tuple[int, Coalitions] | None = None
 
     def sizes(self, start: int, stop: int) -> Integers:
         """How many features rows start..stop remove."""
@@ -35,8 +36,13 @@ class Draws:
         kept = np.empty((stop - start, self._d), dtype=bool)
         for block in range(start // _BLOCK, -(-stop // _BLOCK)):
             first = block * _BLOCK
-            rng = np.random.default_rng([self._seed, 2, block])
-            drawn = removed_by_keys(self.sizes(first, first + _BLOCK), self._d, rng)
             inside = slice(max(start, first) - first, min(stop, first + _BLOCK) - first)
-            kept[max(start, first) - start : min(stop, first + _BLOCK) - start] = drawn[inside]
+            kept[max(start, first) - start : min(stop, first + _BLOCK) - start] = self._drawn(block)[inside]
         return kept
+
+    def _drawn(self, block: int) -> Coalitions:
+        """All rows of a block. The last one is kept: a run that goes on in short steps asks for it several times."""
+        if self._last is None or self._last[0] != block:
+            first, rng = block * _BLOCK, np.random.default_rng([self._seed, 2, block])
+            self._last = block, removed_by_keys(self.sizes(first, first + _BLOCK), self._d, rng)
+        return self._last[1]

@@ -11,11 +11,12 @@ towards it, which the errors do not tell.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.arrays import Array, Coalitions, Floats, Integers
 from limelight.theory.polynomial_game import PolynomialGame, inclusion_chances
 from limelight.theory.values import LimeDesign
 
@@ -43,29 +44,25 @@ class LimeColumns:
     spread: float
     top: Integers
     centre: Floats  # of the strongest words
-    scale: Floats  # of each product
-    pairs: tuple[Integers, Integers]  # which of the strongest words
+    scale: Floats  # of the strongest words: a product has that of both
 
     @classmethod
     def guessed(cls, kept: Coalitions, y: Floats) -> LimeColumns | None:
         """From samples (n, d) and (n,); None where the output does not depend on the words."""
-        z = kept.astype(np.float32)
-        mean_z = z.mean(axis=0, dtype=np.float64)
+        n, d = kept.shape
+        z, one = kept.astype(np.float32), np.ones(max(n, d), dtype=np.float32)
+        mean_z, share = (one[:n] @ z).astype(np.float64) / n, z @ one[:d] / np.float32(d)  # whole numbers: exact sums
         x, away = z - mean_z.astype(np.float32), (y - y.mean()).astype(np.float32)
         folds = [slice(k, None, FOLDS) for k in range(FOLDS)]
         grams, moments = [x[own].T @ x[own] for own in folds], [x[own].T @ away[own] for own in folds]
-        whole = _line(np.sum(grams, axis=0), np.sum(moments, axis=0))
+        gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
+        whole = _line(gram, moment)
         if float((x @ whole.astype(np.float32)).std()) <= 1e-6 * float(np.abs(y).max(initial=0.0)):
             return None
-        lines = [
-            _line(np.sum(grams, axis=0) - gram, np.sum(moments, axis=0) - moment)
-            for gram, moment in zip(grams, moments, strict=True)
-        ]
-        spreads = [float((x @ line.astype(np.float32)).std()) or 1.0 for line in lines]
-        c = np.stack([line / spread for line, spread in zip(lines, spreads, strict=True)])
+        lines = np.stack([_line(gram - grams[k], moment - moments[k]) for k in range(FOLDS)])
+        spreads = (x @ lines.T.astype(np.float32)).std(axis=0).astype(np.float64)
+        c = lines / np.where(spreads > 0.0, spreads, 1.0)[:, None]
         top = np.argsort(-np.abs(whole), kind="stable")[:_STRONGEST]
-        strength = np.abs(whole[top]) / np.abs(whole[top]).mean()
-        pairs, share = np.triu_indices(len(top), 1), z.mean(axis=1)
         return cls(
             c=c,
             t_0=-c @ mean_z,
@@ -73,69 +70,117 @@ class LimeColumns:
             spread=float(share.std()) or 1.0,
             top=top,
             centre=mean_z[top],
-            scale=np.sqrt(strength[pairs[0]] * strength[pairs[1]]),
-            pairs=pairs,
+            scale=np.sqrt(np.abs(whole[top]) / np.abs(whole[top]).mean()),
         )
 
     def of(self, kept: Coalitions) -> Floats:
         """All columns of the samples (n, d) that they were guessed from: a constant, words, the bend, products."""
-        z = kept.astype(np.float64)
-        fold = np.arange(len(z)) % FOLDS
-        t = self.t_0[fold] + np.einsum("nj,nj->n", z, self.c[fold])
-        return self._with_bend(z, self._bend(t, z))
+        columns = self._empty(len(kept))
+        self._fill(columns, kept)
+        return columns
+
+    def below_document(self, kept: Coalitions) -> Floats:
+        """The same below those of the document."""
+        columns = self._empty(1 + len(kept))
+        columns[:1] = self.of_document()
+        self._fill(columns[1:], kept)
+        return columns
 
     def of_document(self) -> Floats:
         """Those of the document, which is in no fold: (1, columns)."""
-        z = np.ones((1, self.c.shape[1]))
-        bends = [self._bend(self.t_0[[k]] + z @ self.c[k], z) for k in range(FOLDS)]
-        return self._with_bend(z, np.mean(bends, axis=0))
+        columns, whole = self._empty(1), np.ones((1, self.c.shape[1]), dtype=bool)
+        self._fill(columns, whole)
+        columns[:, self._bends] = self._bend(self.t_0 + self.c.sum(axis=1), np.ones(FOLDS)).mean(axis=0)
+        return columns
 
-    def _bend(self, t: Floats, z: Floats) -> Floats:
-        f = (z.mean(axis=1) - self.mean_share) / self.spread
+    @property
+    def _words(self) -> slice:
+        return slice(1, 1 + self.c.shape[1])
+
+    @property
+    def _bends(self) -> slice:
+        return slice(self.n_free, self.n_free + 4)
+
+    @property
+    def _pairs(self) -> tuple[Integers, Integers]:
+        """Which of the strongest words each product is of."""
+        return np.triu_indices(len(self.top), 1)
+
+    def _empty(self, n: int) -> Floats:
+        """Samples lie side by side: everything below is done column by column."""
+        k = len(self.top)
+        return np.empty((n, self._bends.stop + k * (k - 1) // 2), order="F")
+
+    def _fill(self, columns: Floats, kept: Coalitions) -> None:
+        columns[:, 0] = 1.0
+        z = columns[:, self._words]
+        z.T[:] = np.ascontiguousarray(kept.T)  # turned while it is small
+        each = np.arange(len(z))
+        t = (self.t_0[:, None] + self.c @ z.T)[each % FOLDS, each]
+        columns[:, self._bends] = self._bend(t, z.mean(axis=1))
+        x = ((z.T[self.top] - self.centre[:, None]) * self.scale[:, None]).T
+        start = self._bends.stop
+        for i in range(len(self.top) - 1):
+            stop = start + len(self.top) - 1 - i
+            np.multiply(x[:, i, None], x[:, i + 1 :], out=columns[:, start:stop])
+            start = stop
+
+    def _bend(self, t: Floats, share: Floats) -> Floats:
+        f = (share - self.mean_share) / self.spread
         return _EASILY * np.stack([t**2, t**3, f**2, f * t], axis=1)
-
-    def _with_bend(self, z: Floats, bend: Floats) -> Floats:
-        x = z[:, self.top] - self.centre
-        products = x[:, self.pairs[0]] * x[:, self.pairs[1]] * self.scale
-        return np.concatenate([np.ones((len(z), 1)), z, bend, products], axis=1)
 
     @property
     def n_free(self) -> int:
         """A constant, and the words."""
         return 1 + self.c.shape[1]
 
-    def weights(self, design: LimeDesign) -> Floats:
-        """LIME's weights of each column: (columns, d); those of the bend are means over the folds."""
-        d, v = self.c.shape[1], design.size_weights
-        q = inclusion_chances(d, 3)
+    def weights(self, design: LimeDesign) -> Callable[[Array], Array]:
+        """From coefficients (columns,) or (columns, k) to LIME's weights of these sums of columns: (d,) or (d, k).
+
+        A word's column has one weight at that word and another at all others, a product of two words the same. Those of
+        the bend are means over the folds.
+        """
+        d, v, q = self.c.shape[1], design.size_weights, inclusion_chances(self.c.shape[1], 3)
         m1, m2, m3 = (float(v @ q[k]) for k in (1, 2, 3))
-        words = design.weights_of(np.broadcast_to(q[1], (d, d + 1)), np.full((d, d), m2) + (m1 - m2) * np.eye(d))
+        with_word, with_both = np.full(d, m2), np.full(d, m3)
+        with_word[:1], with_both[:2] = m1, m2
+        word, both = design.weights_of(q[1:3], np.stack([with_word, with_both]))
+        own, own_of_both = word[0] - word[-1], both[0] - both[-1]
         bend = np.mean([self._weights_of_bend(design, k) for k in range(FOLDS)], axis=0)
-        i, j = (self.top[own] for own in self.pairs)
-        both = np.full((len(i), d), m3)
-        rows = np.arange(len(i))
-        both[rows, i] = both[rows, j] = m2
-        products = design.weights_of(np.broadcast_to(q[2], (len(i), d + 1)), both)
-        first, second = (self.centre[own][:, None] for own in self.pairs)
-        centred = self.scale[:, None] * (products - second * words[i] - first * words[j])
-        return np.concatenate([np.zeros((1, d)), words, bend, centred])
+        # (z_i - m_i) (z_j - m_j) is z_i z_j - m_j z_i - m_i z_j and a constant.
+        (i, j), rows = self._pairs, np.arange(len(self._pairs[0]))
+        scale = self.scale[i] * self.scale[j]
+        at_top = np.zeros((len(self.top), len(rows)))
+        at_top[i, rows] = scale * (own_of_both - own * self.centre[j])
+        at_top[j, rows] = scale * (own_of_both - own * self.centre[i])
+        of_products = scale * (both[-1] - word[-1] * (self.centre[i] + self.centre[j]))
+        everywhere = np.concatenate([np.full(d, word[-1]), np.zeros(len(bend)), of_products])
+        spread_out = np.concatenate([bend, np.ones((1, d))]).T
+
+        def known(u: Array) -> Array:
+            like = u.dtype
+            rest = np.concatenate([u[self._bends], (everywhere.astype(like) @ u[1:])[None]])
+            weights = spread_out.astype(like) @ rest
+            weights += like.type(own) * u[self._words]
+            weights[self.top] += at_top.astype(like) @ u[self._bends.stop :]
+            return weights
+
+        return known
 
     def _weights_of_bend(self, design: LimeDesign, fold: int) -> Floats:
         d = self.c.shape[1]
         share = ((d - np.arange(d + 1.0)) / d - self.mean_share) / self.spread
         one, none = np.ones(d + 1), np.zeros(d + 1)
-        shapes = [
-            (none, none, one, none),
-            (none, none, none, one),
-            (share**2, none, none, none),
-            (none, share, none, none),
-        ]
-        games = [
-            PolynomialGame(np.stack(a), float(self.t_0[fold]), self.c[fold], np.zeros((d, d)), np.zeros(d), 0.0)
-            for a in shapes
-        ]
-        means = np.stack([game.means_by_size() for game in games])
-        return _EASILY * design.weights_of(means, np.stack([g.means_with_feature(design.size_weights) for g in games]))
+        shapes = np.array(
+            [
+                (none, none, one, none),
+                (none, none, none, one),
+                (share**2, none, none, none),
+                (none, share, none, none),
+            ]
+        )
+        game = PolynomialGame(shapes, float(self.t_0[fold]), self.c[fold], np.zeros((d, d)), np.zeros(d), 0.0)
+        return _EASILY * design.weights_of(game.means_by_size(), game.means_with_feature(design.size_weights))
 
 
 def _line(gram: Floats, moment: Floats) -> Floats:

@@ -189,13 +189,12 @@ class LimeSamples:
             columns = LimeColumns.guessed(self._kept, y[1:, i])
             if columns is None:
                 continue
-            all_columns = np.concatenate([columns.of_document(), columns.of(self._kept)])
             doubt = None
             if shared is not None and noise is not None:
                 doubt = shared.of_output(i)
                 doubt[0] = noise.variance[i]  # the document has no part in residuals
             fits[i] = augmented_fit(
-                all_columns,
+                columns.below_document(self._kept),
                 y[:, i],
                 weights,
                 columns.weights(design),

@@ -106,9 +106,16 @@ class PairedShapley:
         if shapley_columns.is_worthwhile(len(odd), self._d):
             columns = OddColumns.guessed(regression.x, odd, regression.weights)
         if columns is not None:
-            known = columns.values()
+            values_of = columns.values().T
             fit = augmented_fit(
-                columns.of(regression.x), odd, regression.weights, known, columns.n_free, 0, doubt, freedom
+                columns.of(regression.x),
+                odd,
+                regression.weights,
+                lambda u: values_of.astype(u.dtype) @ u,
+                columns.n_free,
+                0,
+                doubt,
+                freedom,
             )
             values, moves, of_total = fit.values + total / self._d, fit.moves, np.full(self._d, 1.0 / self._d)
         else:

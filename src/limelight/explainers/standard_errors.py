@@ -15,6 +15,7 @@ variance Σ a² s² assumes nothing of the residuals. From few samples it is a b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -93,15 +94,19 @@ class Moves:
         effective = effective_samples(squares, fourths)
         return MovedSums(squares * (most * unit) ** 2, effective, reach * most**2, scale, decided * most**2, self.prior)
 
+    @cached_property
+    def _own_sums(self) -> MovedSums:
+        return self.sums(self.per_unit)
+
     @property
     def effective(self) -> Floats:
         """From how many samples each variance is: (d,)."""
-        return np.asarray(self.sums(self.per_unit).effective[:, 0], dtype=np.float64)
+        return np.asarray(self._own_sums.effective[:, 0], dtype=np.float64)
 
     def stderr(self, groups: Floats | None = None) -> Floats:
         """Of the weights, or of sums of them over groups (d, g) of zeros and ones."""
         a = self.per_unit if groups is None else np.asarray(self.per_unit @ groups.astype(np.float32))
-        stderr: Floats = self.sums(a).stderr()[:, 0]
+        stderr: Floats = (self._own_sums if groups is None else self.sums(a)).stderr()[:, 0]
         if self.noise is not None:
             stderr = np.hypot(stderr, np.sqrt(self.noise @ np.float64(a) ** 2) * widening(self.freedom))
         return stderr
