@@ -119,7 +119,9 @@ def _samples(explanation: Explanation) -> tuple[str, int] | None:
     for name in ("n_permutations", "n_samples"):
         drawn = explanation.parameters.get(name)
         if isinstance(drawn, int):
-            return name, max(drawn, explanation.evaluations or 0) if name == "n_samples" else drawn
+            # Permutations are whole ones, and may be more than was asked for; LIME's samples are as many as it says.
+            is_least = name == "n_samples" and explanation.method != "lime"
+            return name, max(drawn, explanation.evaluations or 0) if is_least else drawn
     return None
 
 

@@ -177,7 +177,7 @@ def test_options_and_what_is_said() -> None:
     model = small_model()
     e = limelight.explain(model, LONG, "lime", target="positive", n_samples=400)
     assert e.parameters["sampling"] == "efficient"
-    assert e.evaluations == 400
+    assert e.evaluations == 401  # the text without any words is beside the samples
     assert e.diagnostics["surrogate_prediction"] == pytest.approx(e.diagnostics["intercept"] + e.weights.sum())
     with pytest.raises(ParameterError, match="original_first=False is official LIME's"):
         limelight.explain(model, LONG, "lime", original_first=False)

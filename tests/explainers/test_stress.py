@@ -124,6 +124,76 @@ def test_shapley_values_from_few_pairs_cover_what_they_say(d: int, n: int) -> No
     assert np.mean(held) > GOAL
 
 
+# ── saturated at the text ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def saturated(d: int, margin: float) -> Any:
+    """At the text the model is certain, by a margin, and most removals change nothing: (n, d) to (n,)."""
+    c = np.exp(0.5 * np.random.default_rng([d, 7]).normal(size=d))
+    c *= (margin + 1.0) / c.sum()
+    return lambda kept: np.tanh(kept @ c - 1.0)
+
+
+def any_of_three(kept: np.ndarray) -> np.ndarray:
+    return kept[:, :3].any(axis=1).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("game", "d", "n", "kernel_width"),
+    [
+        (saturated(8, 6.0), 8, 20, 0.25),
+        (saturated(8, 6.0), 8, 32, 0.25),
+        (saturated(10, 10.0), 10, 40, 0.25),
+        (saturated(10, 6.0), 10, 40, 0.1),
+        (any_of_three, 6, 24, 0.25),
+        (any_of_three, 10, 40, 0.1),
+    ],
+)
+def test_what_no_sample_showed_is_in_the_intervals(game: Any, d: int, n: int, kernel_width: float) -> None:
+    """Few samples may all miss the removals that change everything: residuals alone covered 0 to 86 %."""
+    truth, held = limit(game, d, n, kernel_width, 1.0), []
+    for seed in range(40):
+        samples = LimeSamples(asked(game), d, seed, kernel_width, 1.0)
+        samples.extend(n)
+        estimate = samples.estimate()
+        held.append(np.abs(estimate.values[:, 0] - truth) <= INTERVAL * estimate.stderr[:, 0])
+    assert np.mean(held) > GOAL
+
+
+def test_nothing_is_asked_beside_the_samples() -> None:
+    """It has no part in the weights, and what the surrogate foresees or samples showed widens no interval."""
+    d, n, c = 10, 60, np.random.default_rng(0).normal(size=10)
+
+    def run(game: Any, width: float) -> LimeSamples:
+        samples = LimeSamples(asked(game), d, 0, width, 1.0)
+        samples.extend(n)
+        return samples
+
+    def on_nothing(value: float) -> Any:
+        return lambda kept: np.where(kept.any(axis=1), np.tanh(kept @ c), value)
+
+    near, far = (run(on_nothing(value), 0.1).estimate() for value in (0.0, 9.0))
+    np.testing.assert_array_equal(near.values, far.values)
+    assert (far.stderr > near.stderr).all()
+    additive, bent = run(lambda kept: kept @ c, 0.25), run(saturating(d, 0), np.inf)
+    for samples in (additive, bent):
+        y = np.concatenate([samples.of_document[None], samples._outputs])
+        unseen = samples._unseen(y, samples.estimate().surrogate.intercept)
+        assert unseen[0] < 0.15 * np.ptp(y)
+
+
+def test_groups_hold_what_no_sample_showed() -> None:
+    d, groups = 6, np.eye(6)[:, :1] + np.eye(6)[:, 1:2]
+    samples = LimeSamples(asked(any_of_three), d, 1, 0.05, 1.0)
+    samples.extend(30)
+    estimate = samples.estimate(groups)
+    assert np.ptp(samples._outputs) == 0.0, "no sample shows anything"
+    assert (estimate.stderr > 0.0).all()
+    of_groups = estimate.surrogate.group_stderr
+    assert of_groups[0, 0] > 0.0
+    assert of_groups[0, 0] <= estimate.stderr[:2].sum() * (1.0 + 1e-9)
+
+
 # ── where no interval can be had ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -125,7 +125,7 @@ def test_progress_hears_of_what_was_known_too(tmp_path: Path) -> None:
     for _ in range(2):
         progress = Counting()
         limelight.explain(model, TEXT, "lime", n_samples=200, progress=progress)
-        assert progress.steps == 200
+        assert progress.steps == 201  # the samples, and the text without words
 
 
 @pytest.mark.parametrize("kind", ["classes", "multi-label", "regression"])
@@ -434,7 +434,7 @@ def test_with_a_cache_the_allowance_is_spent_and_kept(tmp_path: Path) -> None:
     assert asked.pop(TEXT) == 2  # once more, to see whether the function repeats itself
     assert set(asked.values()) == {1}
     assert len(errors) == (len(asked) + 2) // 25 >= 3
-    assert "was asked about 25 texts, and at least 7 more are needed" in errors[0]  # 1, 1, 10, 10, 3 of 10
+    assert "was asked about 25 texts, and at least 8 more are needed" in errors[0]  # 1, 2, 10, 10, 2 of 10
     for error in errors:
         assert "was asked about 25 texts" in error
         assert f"what it has answered is kept in {tmp_path}; raise max_calls" in error

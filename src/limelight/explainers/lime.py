@@ -144,7 +144,7 @@ def _efficient(
     d = len(first.features)
     check_samples(d, n_samples)
     check_kernel(d, n_samples, kernel_width)
-    game, size = asked_together(questions, min(n_samples, 2 ** min(d, 60))), _rows_at_once(first)
+    game, size = asked_together(questions, min(n_samples + 1, 2 ** min(d, 60))), _rows_at_once(first)
 
     def ask(kept: Coalitions) -> Floats:
         return np.concatenate([game(kept[rows]) for rows in blocks_of(len(kept), size)])

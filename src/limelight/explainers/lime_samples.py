@@ -6,6 +6,10 @@ document's 1. The expected regression is the same, so both estimate one number, 
 samples, kernel width and ridge. Where enough samples are there, the regression has more columns than the words
 (`augmented`, `lime_columns`). When all coalitions of a short text are fewer than the samples, each is asked once, with
 the weight that it is expected to have, and nothing is left to chance.
+
+A model that is saturated at the text answers most samples alike, and few samples may all be such: they tell nothing of
+what a rare one does. The text without any words tells it. It is asked for too, beside the samples and without a part in
+the fit: see `_unseen`.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ class LimeSamples:
         self._ask, self._d, self._kernel_width, self._ridge, self._noise = ask, d, kernel_width, ridge, noise
         self._kernel = kernel_by_size(d, kernel_width)
         self._draws = Draws(np.concatenate([[0.0], self._kernel[1:]]), seed)
-        self.of_document = ask(np.ones((1, d), dtype=bool))[0]
+        self.of_document, self._of_nothing = ask(np.stack([np.ones(d, dtype=bool), np.zeros(d, dtype=bool)]))
         self._kept = np.zeros((0, d), dtype=bool)
         self._outputs = np.zeros((0, len(self.of_document)))
         self._all_of = 0
@@ -99,8 +103,8 @@ class LimeSamples:
         if self.coalitions <= n:
             if not self.is_complete:
                 kept = all_coalitions(self._d)[:-1]
-                outputs = self._ask(kept)
-                self._kept, self._outputs = kept, outputs
+                others = self._ask(kept[1:]) if len(kept) > 1 else self._outputs[:0]
+                self._kept, self._outputs = kept, np.concatenate([self._of_nothing[None], others])
             self._all_of = n
             return
         kept = self._draws.rows(len(self._kept), max(n - 1, len(self._kept)))
@@ -161,7 +165,16 @@ class LimeSamples:
             gain = max(gain, own.gain)
             if of_groups is not None:
                 of_groups[:, i] = own.moves.stderr(groups)
-        varies = np.ptp(y, axis=0) > 0.0
+        surrogate = described(values, rows, y, weights)
+        unseen = self._unseen(y, surrogate.intercept)
+        of_plain = per_output(rows, weights, self._ridge) if unseen[plain].any() else np.zeros(rows.shape)
+        for i in map(int, np.flatnonzero(unseen)):
+            moved = (fits[i].moves.per_unit if i in fits else of_plain)[1:]  # the document is not drawn
+            stderr[:, i] = np.hypot(stderr[:, i], unseen[i] * np.abs(moved).max(axis=0, initial=0.0))
+            if of_groups is not None and groups is not None:
+                of_sums = np.abs(moved @ groups).max(axis=0, initial=0.0)
+                of_groups[:, i] = np.hypot(of_groups[:, i], unseen[i] * of_sums)
+        varies = (np.ptp(y, axis=0) > 0.0) | (unseen > 0.0)
         if not self._tells_errors:
             stderr[:, varies] = np.nan
             if of_groups is not None:
@@ -172,10 +185,18 @@ class LimeSamples:
                 return with_stderr(fits[i].moves.covariance(), stderr[:, i])
             return covariance_of(rows, y[:, i], weights, self._ridge, stderr[:, i])
 
-        surrogate = described(values, rows, y, weights)
         surrogate = replace(surrogate, stderr=stderr, group_stderr=of_groups, gain=gain, effective=effective)
         freedom = min((own for own in map(few, effective.T) if own is not None), default=None)
         return LimeEstimate(self.n, values, stderr, covariance, freedom=freedom, surrogate=surrogate)
+
+    def _unseen(self, y: Floats, intercept: Floats) -> Floats:
+        """How far the outputs (m,) go on nothing beyond all that samples showed (n, m) and that the surrogate foresees.
+
+        A sample may show as much, and did not by chance: each weight counts one such sample more, where it would move
+        the weight most.
+        """
+        beyond = np.maximum(self._of_nothing - y.max(axis=0), y.min(axis=0) - self._of_nothing).clip(0.0)
+        return np.minimum(beyond, np.abs(self._of_nothing - intercept))
 
     def _augmented(
         self, rows: Coalitions, y: Floats, weights: Floats, shared: RowNoise | None, noise: AnswerNoise | None
