@@ -3,6 +3,7 @@
     python benchmarks/corpus_speed.py exact reviews.jsonl --model paper-model --device cuda
     python benchmarks/corpus_speed.py lime reviews.jsonl --model minilm-imdb --device cuda --documents 1000
     python benchmarks/corpus_speed.py workers reviews.jsonl --documents 2000
+    python benchmarks/corpus_speed.py capacity reviews.parquet --model minilm-imdb --method lime --samples 1000
 
 exact    Exact LIME (lime-limit) and Shapley values with a model of limelight's own: reading and folding of the
          next shard go on beside the computation of this one, as in a run on a GPU. Where pyarrow is there, writing the
@@ -10,6 +11,10 @@ exact    Exact LIME (lime-limit) and Shapley values with a model of limelight's 
 lime     LIME over many texts of a Hugging Face model, against the same texts one by one through limelight.explain.
 workers  The whole run to Parquet, with 1 and with 2 worker processes: documents a second, without their start, by the
          clock and by the time that the processors were theirs, which others on the machine change little.
+capacity Documents an hour on a CPU, of any model and method: what a worker does with a shard, from rows to the bytes of
+         its file, in as many processes as there are workers, all at once. The documents stand at even steps of the
+         file's order by length. After each shard the same process runs the bare model over the same texts, so that
+         what others take of the machine is in both. Long texts are cut at the model's length.
 """
 
 from __future__ import annotations
@@ -17,18 +22,23 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import multiprocessing
+import os
 import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import limelight
+from limelight.corpus.crew import Task, compute
 from limelight.corpus.engine import Questions, answer, explain_rows, read_rows
 from limelight.corpus.loading import Loaded
 from limelight.corpus.rows import Row, as_columns, as_parquet
@@ -36,8 +46,13 @@ from limelight.corpus.schema import Layout
 from limelight.corpus.source import Chosen, Source, find_files
 from limelight.errors import ExplanationWarning
 from limelight.explainers.method import find
+from limelight.models.load import is_huggingface
+from limelight.threads import one_thread
 
 EXACT = ("lime-limit", "shapley")
+COPIES = 8
+"""Of a text in one bare forward: a batch without padding, as the variants of a text are."""
+HOUR = 3600.0
 
 
 def layout_of(loaded: Loaded, methods: tuple[str, ...]) -> Layout:
@@ -151,24 +166,130 @@ def workers(arguments: argparse.Namespace) -> None:
         shutil.rmtree(here)
 
 
+# ── capacity ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A shard in one process; the bare model's times are those of one forward per document."""
+
+    documents: int
+    seconds: float
+    cpu_seconds: float
+    errors: int
+    evaluations: float
+    features: float
+    bare_seconds: float
+    bare_cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Worker:
+    loaded: Loaded
+    questions: Questions
+    layout: Layout
+
+    def measure(self, rows: Sequence[Row]) -> Measured:
+        import pyarrow.parquet
+
+        done = compute(self.loaded.model, Task(0, rows), self.questions, self.layout)
+        file = pyarrow.parquet.read_table(pyarrow.BufferReader(done.content), columns=["evaluations", "features"])
+        evaluations = sum(own or 0 for own in file["evaluations"].to_pylist())
+        features = np.mean([len(own) for own in file["features"].to_pylist() if own is not None] or [0])
+        bare = self._bare([row.text for row in rows])
+        return Measured(len(rows), done.seconds, done.cpu_seconds, done.errors, evaluations, float(features), *bare)
+
+    def _bare(self, texts: Sequence[Any]) -> tuple[float, float]:
+        """Seconds by the clock and of the processor, for one forward of each text on one thread."""
+        import torch
+
+        model: Any = self.loaded.model
+        clocks = time.perf_counter(), time.process_time()
+        copies = 1 if self.loaded.is_own else COPIES
+        with one_thread(), torch.inference_mode():
+            if self.loaded.is_own:
+                model.predict_logits(texts)
+            else:
+                for text in texts:
+                    cut = {"truncation": True, "max_length": model.max_length}
+                    model.model(**model.tokenizer([text] * COPIES, return_tensors="pt", **cut))
+        seconds, cpu_seconds = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
+        return seconds / copies, cpu_seconds / copies
+
+
+_worker: Worker | None = None
+
+
+def _begin(model: str | None, methods: tuple[str, ...], options: dict[str, Any]) -> None:
+    """In each process: the model, and a text that wakes everything up."""
+    global _worker
+    warnings.simplefilter("ignore", ExplanationWarning)
+    loaded = Loaded.of(model, {"device": "cpu", "truncate": is_huggingface(model) or None})
+    _worker = Worker(loaded, Questions(methods, options=options), layout_of(loaded, methods))
+    _worker.measure([Row(1, "1", "a film to begin with, which wakes everything up")])
+
+
+def _measure(rows: Sequence[Row]) -> Measured:
+    assert _worker is not None
+    return _worker.measure(rows)
+
+
+def capacity(arguments: argparse.Namespace) -> None:
+    methods = tuple(arguments.method.split(","))
+    options = {} if arguments.samples is None else {"n_samples": arguments.samples}
+    rows = sorted(Source(find_files(arguments.data), Chosen()).rows({}), key=lambda row: -len(row.text))
+    places = (np.arange(arguments.documents) + 0.5) / arguments.documents * len(rows)
+    chosen = [rows[int(place)] for place in places]
+    size, count = arguments.shard_size, arguments.workers
+    tasks = [chosen[i :: -(-len(chosen) // size)] for i in range(-(-len(chosen) // size))]
+    os.environ["OMP_NUM_THREADS"] = "1"  # as a run gives it to its workers
+    load = os.getloadavg()[0]
+    with ProcessPoolExecutor(
+        count, multiprocessing.get_context("spawn"), _begin, (arguments.model, methods, options)
+    ) as pool:
+        measured = list(pool.map(_measure, tasks))
+    documents = sum(own.documents for own in measured)
+
+    def mean(name: str) -> float:
+        return sum(getattr(own, name) for own in measured) / documents
+
+    each = np.array([own.cpu_seconds / own.documents for own in measured])
+    quartiles = ", ".join(f"{value:.3g}" for value in np.quantile(each, [0.0, 0.25, 0.5, 0.75, 1.0]))
+    words = np.mean([own.features for own in measured])
+    asked = f"{','.join(methods)} {options or ''}".strip()
+    errors = sum(own.errors for own in measured)
+    clock, cpu, bare = mean("seconds"), mean("cpu_seconds"), mean("bare_cpu_seconds")
+    print(f"{documents:,} documents in {len(measured):,} shards, {count} processes of one thread; {asked}; "
+          f"{errors} errors; {arguments.model or 'the embedded model'}")  # fmt: skip
+    print(f"a document: {words:.0f} features, {mean('evaluations'):,.0f} inputs; {clock:.3g} s by the clock, {cpu:.3g} "
+          f"s of a processor; over shards (least, quartiles, most): {quartiles} s")  # fmt: skip
+    print(f"the bare model: {mean('bare_seconds'):.3g} s by the clock, {bare:.3g} s of a processor; an explanation is "
+          f"{cpu / bare:,.0f} of its forwards")  # fmt: skip
+    print(f"an hour: {count * HOUR / clock:,.0f} documents by the clock, {count * HOUR / cpu:,.0f} by the time that "
+          f"the processors were theirs; load {load:.1f} before, {os.getloadavg()[0]:.1f} after")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["exact", "lime", "workers"])
+    parser.add_argument("part", choices=["exact", "lime", "workers", "capacity"])
     parser.add_argument("data")
     parser.add_argument("--model", default=None)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--documents", type=int, default=None)
     parser.add_argument("--shard-size", type=int, default=None)
-    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--samples", type=int, default=None, help="default: 1,000 of lime, else what a method takes")
     parser.add_argument("--alone", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--method", default=",".join(EXACT))
     arguments = parser.parse_args()
     if arguments.shard_size is None:
-        arguments.shard_size = {"exact": 1000, "lime": 50, "workers": 200}[arguments.part]
+        arguments.shard_size = {"exact": 1000, "lime": 50, "workers": 200, "capacity": 1}[arguments.part]
+    if arguments.samples is None and arguments.part == "lime":
+        arguments.samples = 1000
     if arguments.documents is None and arguments.part != "exact":
         arguments.documents = 1000
     warnings.simplefilter("ignore", ExplanationWarning)
-    {"exact": exact, "lime": lime, "workers": workers}[arguments.part](arguments)
+    {"exact": exact, "lime": lime, "workers": workers, "capacity": capacity}[arguments.part](arguments)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,24 @@ def test_a_batch_has_the_rows_of_a_run(tmp_path: Path) -> None:
         corpus.explain_batch(model, texts, ids=[1, 2])
 
 
+def test_a_batch_has_the_types_of_a_shard(tmp_path: Path) -> None:
+    """Also where a column is null throughout; a missing text of pandas is one of Arrow."""
+    import pyarrow
+
+    rows = reviews(3)
+    done = corpus.run(write(tmp_path / "data.jsonl", rows), tmp_path / "out", methods=["gxi"], keep_text=True)
+    schema = corpus.batch_schema(keep_text=True)
+    assert schema.equals(next(done.tables()).schema)
+    assert corpus.batch_schema().names == schema.names[:-1]
+    texts: list[Any] = [rows[0]["text"], float("nan"), None]
+    table = pyarrow.Table.from_pydict(
+        corpus.explain_batch(limelight.load(), texts, ["lime"], n_samples=20), corpus.batch_schema()
+    )
+    assert [error is None for error in table["error"].to_pylist()] == [True, False, False]
+    assert "null" in table["error"][1].as_py()
+    assert table["error"][1] == table["error"][2]
+
+
 def test_rows_are_read_as_a_stream(tmp_path: Path) -> None:
     """30,000 rows take no more memory than 3,000, but for 8 bytes each."""
     peaks = []

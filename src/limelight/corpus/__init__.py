@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any
 from limelight.corpus.reading import Corpus, open
 
 if TYPE_CHECKING:
+    from limelight.corpus.columns import batch_schema as batch_schema
     from limelight.corpus.columns import explain_batch as explain_batch
     from limelight.corpus.driver import run as run
 
-__all__ = ["Corpus", "explain_batch", "open", "run"]
+__all__ = ["Corpus", "batch_schema", "explain_batch", "open", "run"]
 
-_LATER = {"explain_batch": "limelight.corpus.columns", "run": "limelight.corpus.driver"}
+_LATER = {
+    "batch_schema": "limelight.corpus.columns",
+    "explain_batch": "limelight.corpus.columns",
+    "run": "limelight.corpus.driver",
+}
 """These bring torch along."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from limelight.errors import InputError
 from limelight.explainers.method import find
 from limelight.explaining import check_model, reads_pairs
 from limelight.view import Classifier
+
+if TYPE_CHECKING:
+    from pyarrow import Schema
 
 
 def explain_batch(
@@ -54,6 +57,11 @@ def explain_batch(
     )
     columns = as_columns(explain_rows(model, rows, questions), layout)
     return {name: [_plain(value) for value in own] for name, own in columns.items()}
+
+
+def batch_schema(*, keep_text: bool = False, pairs: bool = False) -> Schema:
+    """The Arrow types of what `explain_batch` gives: who guesses them from values sees none where all are null."""
+    return Layout((), keep_text=keep_text, pairs=pairs).arrow().remove_metadata()
 
 
 def _plain(value: Any) -> Any:

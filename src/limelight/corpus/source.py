@@ -226,7 +226,7 @@ def own_id(number: int, text: object) -> str:
 def problem_of(text: object) -> str | None:
     """Why what stands in the place of a text is none; None where it is one."""
     for own in text if isinstance(text, tuple) else (text,):
-        if own is None:
+        if own is None or own != own:  # pandas writes a missing text as a number that is none
             return "the text is null: give a text with at least one word"
         if not isinstance(own, str):
             return f"the text is {shown(own)}, not a string: write it as one"
