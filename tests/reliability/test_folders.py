@@ -67,14 +67,15 @@ def contents(folder: Path) -> dict[str, bytes]:
 # ── one writer ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_second_training_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+def test_a_second_training_is_refused_and_told_by_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/nightly.py", "--all"])
     out, first = tmp_path / "model", Listener("epoch 2/3")
     running = threading.Thread(target=train, args=(TEXTS, out), kwargs={"preset": PRESET, "seed": 1, "progress": first})
     running.start()
     assert first.there.wait(30)
     try:
         with pytest.raises(
-            InputError, match=rf"{out} is being written by process {os.getpid()} \(.*pytest.*\) since \d{{4}}-.*: wait"
+            InputError, match=rf"{out} is being written by process {os.getpid()} \(nightly.py --all\) since \d{{4}}-"
         ):
             train(TEXTS, out, preset=PRESET, seed=2)
         assert checkpoint.load(out / ".training" / "best").labels == ("bad", "good")  # readers are not hindered
