@@ -98,19 +98,22 @@ def efficiency(model: Any, texts: list[str]) -> None:
 def speed(model: Any, texts: list[str], words: int, rounds: int) -> None:
     """Each round has a text of its own; the first one pays for compiling and is not counted."""
     forms = [word.form for text in texts for word in model.read(text).words]
-    calls: dict[str, Callable[[str], object]] = {
+    calls: dict[str, Callable[[str], Any]] = {
         "official lime, deleting": lambda text: official(model, text, 0),
         "lime-limit, deleting": lambda text: ours(model, text, "lime-limit"),
         "lime-limit, masking": lambda text: ours(model, text, "lime-limit", removal="mask"),
     }
     taken: dict[str, list[float]] = {name: [] for name in calls}
+    nodes: list[int] = []
     for turn in range(min(rounds + 1, len(forms) // words)):
         text = " ".join(forms[turn * words : (turn + 1) * words])
         for name, call in calls.items():
             started = time.perf_counter()
-            call(text)
+            answer = call(text)
             if turn > 0:
                 taken[name].append(time.perf_counter() - started)
+                if name == "lime-limit, deleting":
+                    nodes.append(answer.diagnostics["nodes"])
     print(
         f"\n### Seconds for {words} occurrences, median of {len(taken['lime-limit, masking'])} fresh texts, in turns\n"
     )
@@ -118,6 +121,7 @@ def speed(model: Any, texts: list[str], words: int, rounds: int) -> None:
     unit = statistics.median(taken["lime-limit, deleting"])
     for name, times in taken.items():
         print(f"| {name} | {statistics.median(times):.4f} | {statistics.median(times) / unit:.2f} |")
+    print(f"\n{statistics.mean(nodes):.0f} quadrature nodes, all heads together")
 
 
 def main() -> None:
