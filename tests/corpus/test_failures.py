@@ -1,4 +1,4 @@
-"""A disk that is full, a folder that is read-only, kills, and Ray: a clear error, and a run that goes on."""
+"""A full disk, a read-only folder, kills, workers unlike their run, and Ray: a clear error, and a run that goes on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import errno
 import importlib.util
 import os
 import re
+import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import small_model
 from corpus.texts import reviews, stored, write
 from limelight import corpus, files
+from limelight.corpus.crew import Ready
 from limelight.corpus.folder import Folder
-from limelight.errors import InputError
+from limelight.corpus.processes import Processes
+from limelight.errors import InputError, LimelightError
+from limelight.models.words import checkpoint
 
 HARNESS = Path(__file__).parents[1] / "reliability" / "corpus_harness.py"
 OPTIONS: dict[str, Any] = {"methods": ["shapley"], "shard_size": 4}
@@ -72,6 +78,53 @@ def test_times_are_of_no_account(tmp_path: Path, data: Path) -> None:
     assert corpus.run(data, tmp_path / "out", **OPTIONS).is_complete
 
 
+@pytest.mark.parametrize("place", ["versions.torch", "model.fingerprint"])
+def test_a_worker_that_is_not_what_the_manifest_says_is_refused(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Packages are upgraded, or the model is trained again, while a run goes on: the next worker to begin has that."""
+    model, out = tmp_path / "model", tmp_path / "out"
+    checkpoint.save(small_model(0).float(), model, "")
+    corpus.run(data, tmp_path / "whole", model, **OPTIONS)
+    upgraded = tmp_path / "upgraded" / "torch-99.0.dist-info"
+    upgraded.mkdir(parents=True)
+    (upgraded / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 99.0\n")
+    killed: list[int] = []
+    give = Processes.give
+
+    def changes(crew: Processes, task: Any) -> None:
+        if task.number == 2 and not killed:
+            if place == "versions.torch":
+                monkeypatch.setattr(sys, "path", [str(upgraded.parent), *sys.path])
+            else:
+                checkpoint.save(small_model(1).float(), model, "")
+            worker = next(worker for worker in crew._workers if worker.task is None)
+            killed.append(worker.process.pid)
+            worker.process.kill()
+            worker.process.wait()  # so that it is missed at once
+        give(crew, task)
+
+    monkeypatch.setattr(Processes, "give", changes)
+    with pytest.raises(LimelightError, match=r"is not what the manifest of .* says") as refused:
+        corpus.run(data, out, model, workers=2, **OPTIONS)
+    assert len(killed) == 1
+    host = re.escape(socket.gethostname())
+    said = re.search(rf"worker process (\d+) on {host} .*: ([\w.]+) is '", str(refused.value))
+    assert said is not None
+    assert said[1] not in map(str, killed)
+    assert said[2] == place
+    assert str(refused.value).count(" in the manifest") == 1  # nothing else differs
+    written = stored(out)
+    assert 1 <= len(written) < 5
+    assert written.items() <= stored(tmp_path / "whole").items()
+    with pytest.raises(InputError, match=f"{place} was"):  # the driver is like that worker now
+        corpus.run(data, out, model, **OPTIONS)
+    monkeypatch.undo()
+    checkpoint.save(small_model(0).float(), model, "")
+    corpus.run(data, out, model, workers=2, **OPTIONS)
+    assert stored(out) == stored(tmp_path / "whole")
+
+
 def _harness(*arguments: str) -> str:
     ended = subprocess.run(
         [sys.executable, str(HARNESS), *arguments],
@@ -112,6 +165,27 @@ def test_ray_gives_the_same_bytes_and_replaces_a_worker(
     corpus.run(data, tmp_path / "out", workers=2, ray=True, **OPTIONS)
     assert killed
     assert stored(tmp_path / "out") == stored(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+def test_an_actor_on_another_kind_of_device_is_refused(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from limelight.corpus import on_ray
+
+    class Elsewhere(on_ray._Computer):
+        def ready(self) -> Ready:
+            own = super().ready()
+            computing = {**own.identity["computing"], "device": "NVIDIA H200"}
+            return replace(own, host="node-7", identity={**own.identity, "computing": computing})
+
+    monkeypatch.setattr(on_ray, "_Computer", Elsewhere)
+    said = r"on node-7 .* says: computing\.device is 'NVIDIA H200' there and 'cpu' in the manifest; let all"
+    with pytest.raises(LimelightError, match=said):
+        corpus.run(data, tmp_path / "out", ray=True, **OPTIONS)
+    assert not (tmp_path / "out" / "lock").exists()
+    assert not (tmp_path / "out" / "shards").exists()
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from limelight.corpus.schema import COLUMNS, TEXT_COLUMNS
 from limelight.corpus.state import state
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError, UnknownNameError
 from limelight.explaining import compare
+from reference.small_transformers import small_transformer
 
 
 @pytest.fixture
@@ -148,6 +149,18 @@ def test_bytes_do_not_depend_on_who_computed_them(tmp_path: Path, data: Path) ->
     assert len(stored(tmp_path / "one")) == 6
     one, two = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("one", "two"))
     assert one == two
+
+
+@pytest.mark.slow
+def test_workers_take_a_transformers_model_for_the_one_that_the_driver_has(tmp_path: Path) -> None:
+    """Each loads its own: hash, description and versions are the same in every process."""
+    for part in small_transformer("bert"):
+        part.save_pretrained(tmp_path / "model")
+    data = write(tmp_path / "data.jsonl", [{**row, "second": row["text"]} for row in reviews(6)])
+    options: dict[str, Any] = {"methods": ["lime"], "n_samples": 20, "shard_size": 2, "second_column": "second"}
+    corpus.run(data, tmp_path / "one", tmp_path / "model", **options)
+    corpus.run(data, tmp_path / "two", tmp_path / "model", workers=2, **options)
+    assert stored(tmp_path / "one") == stored(tmp_path / "two")
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,21 @@
 
 A crew is given tasks while it has room, one for each worker: so a crash costs one shard per worker at most. It answers
 with shards that are done, as the bytes of their files, which the driver alone writes; or with those that were lost,
-because who computed them is no more.
+because who computed them is no more. A worker that loads a model of its own says what it is before its first shard.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from limelight.corpus.engine import Questions, Shard, answer, read_rows
+from limelight.corpus.loading import Loaded
 from limelight.corpus.rows import Row, as_parquet
 from limelight.corpus.schema import Layout
 from limelight.view import Classifier
@@ -48,6 +51,20 @@ class Lost:
     why: str
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A worker that has loaded the model, and what it is: the driver lets it go on, or refuses it."""
+
+    host: str
+    process: int
+    identity: Mapping[str, Any]
+
+    @classmethod
+    def here(cls, loaded: Loaded, questions: Questions) -> Ready:
+        """As the process that calls this one."""
+        return cls(socket.gethostname(), os.getpid(), loaded.identity(questions.memory_bytes))
+
+
 class Crew(Protocol):
     """Workers that compute shards."""
 
@@ -62,8 +79,8 @@ class Crew(Protocol):
     def give(self, task: Task) -> None:
         """Let a worker begin with it."""
 
-    def answers(self) -> list[Done | Lost]:
-        """Wait until at least one task is answered."""
+    def answers(self) -> list[Done | Lost | Ready]:
+        """Wait until at least one task is answered, or a worker is ready; it is before it has done a task."""
 
     def close(self) -> None:
         """Let all workers go; what they are at is given up."""
@@ -113,7 +130,7 @@ class InProcess:
             reading = self._reader.submit(read_rows, self._model, task.rows, self._questions)
         self._tasks.append((task, reading))
 
-    def answers(self) -> list[Done | Lost]:
+    def answers(self) -> list[Done | Lost | Ready]:
         started = _clocks()
         task, reading = self._tasks[0]
         shard = read_rows(self._model, task.rows, self._questions) if reading is None else reading.result()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from limelight.arrays import whole_number
-from limelight.corpus.crew import Crew, Done, InProcess, Lost, Task
+from limelight.corpus.crew import Crew, Done, InProcess, Lost, Ready, Task
 from limelight.corpus.engine import Questions, check_call
-from limelight.corpus.folder import Folder, check_same
+from limelight.corpus.folder import Folder, check_same, differences
 from limelight.corpus.loading import Loaded
 from limelight.corpus.reading import Corpus
 from limelight.corpus.reading import open as open_corpus
@@ -28,7 +27,6 @@ OWN_SHARD, SHARD = 1000, 50
 """Documents in a shard: of limelight's own models, which take milliseconds, and of all others."""
 MOST_LOSSES = 3
 """A shard that so many workers did not survive is not given to another one."""
-_PACKAGES = ("torch", "numpy", "numba", "pyarrow", "transformers", "tokenizers")
 
 
 def run(
@@ -76,8 +74,9 @@ def run(
     the texts as well.
 
     The same call again goes on where a run stopped, whatever stopped it; other data, another model, other options or
-    versions are refused. Nothing of the result depends on `workers`, `ray` or interruptions. `workers` are processes on
-    this machine, or actors of Ray, where `ray` is True or the address of a cluster.
+    versions are refused, and so is a worker that has others. Nothing of the result depends on `workers`, `ray` or
+    interruptions. `workers` are processes on this machine, or actors of Ray, where `ray` is True or the address of a
+    cluster.
     """
     progress = SILENT if progress is None else progress
     arrow_library()
@@ -111,18 +110,20 @@ def run(
     }
     with folder.writing():
         loaded = Loaded.of(model, loading)
-        computing = loaded.computing(memory_bytes)
-        questions = Questions(names, target, features, removal, output, parts, seed, options, computing["memory_bytes"])
+        identity = loaded.identity(memory_bytes)
+        memory = identity["computing"]["memory_bytes"]
+        questions = Questions(names, target, features, removal, output, parts, seed, options, memory)
         check_call(loaded.model, questions)
         size = whole_number("shard_size", shard_size or (OWN_SHARD if loaded.is_own else SHARD), 1)
-        manifest, layout = _manifest(folder, source, loaded, questions, computing, size, keep_text, progress)
+        manifest, layout = _manifest(folder, source, loaded, identity, questions, size, keep_text, progress)
         done = folder.done()
         todo = [number for number in range(manifest["shards"]["count"]) if number not in done]
         if todo:
             tasks = _tasks(source, layout, size, set(todo), manifest["input"]["rows"])
             crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker)
             try:
-                _work(folder, tasks, crew, manifest["input"]["rows"], _documents(todo, size, manifest), progress)
+                left = _documents(todo, size, manifest)
+                _work(folder, tasks, crew, identity, manifest["input"]["rows"], left, progress)
             finally:
                 crew.close()
     return open_corpus(out)
@@ -132,8 +133,8 @@ def _manifest(
     folder: Folder,
     source: Source,
     loaded: Loaded,
+    identity: Mapping[str, Any],
     questions: Questions,
-    computing: dict[str, Any],
     size: int,
     keep_text: bool,
     progress: Progress,
@@ -152,10 +153,8 @@ def _manifest(
     about = {
         "corpus": VERSION,
         "asked": written_as_json(asked, "the options"),
-        "computing": computing,
         "input": {"files": source.fingerprint(), **source.chosen.to_json()},
-        "model": loaded.describe(),
-        "versions": _versions(loaded),
+        **identity,
     }
     before = folder.manifest()
     if before is not None:
@@ -186,19 +185,6 @@ def _plain(features: Any) -> Any:
     if not isinstance(features, str | tuple) or not all(isinstance(own, str) for own in features):
         raise InputError(f"a corpus takes a kind of features, or two of them: got {shown(features)}")
     return features if isinstance(features, str) else list(features)
-
-
-def _versions(loaded: Loaded) -> dict[str, str]:
-    """Of what the last bits of a result may depend on."""
-    from limelight import __version__
-
-    versions = {"limelight": __version__}
-    for package in _PACKAGES if not loaded.is_own else _PACKAGES[:4]:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
 
 
 def _documents(numbers: Iterable[int], size: int, manifest: Mapping[str, Any]) -> int:
@@ -236,7 +222,15 @@ def _crew(
     return Processes(workers, loaded.loading, questions, layout)
 
 
-def _work(folder: Folder, tasks: Iterator[Task], crew: Crew, documents: int, left: int, progress: Progress) -> None:
+def _work(
+    folder: Folder,
+    tasks: Iterator[Task],
+    crew: Crew,
+    identity: Mapping[str, Any],
+    documents: int,
+    left: int,
+    progress: Progress,
+) -> None:
     """Give tasks to the crew and write what comes back, until nothing is left."""
     speed = _Speed(left)
     losses: dict[int, int] = {}
@@ -255,6 +249,9 @@ def _work(folder: Folder, tasks: Iterator[Task], crew: Crew, documents: int, lef
             if not crew.busy:
                 return
             for answer in crew.answers():
+                if isinstance(answer, Ready):
+                    _check_worker(folder, answer, identity)
+                    continue
                 task = given.pop(answer.number)
                 if isinstance(answer, Lost):
                     _count_loss(losses, task, answer)
@@ -273,6 +270,16 @@ def _work(folder: Folder, tasks: Iterator[Task], crew: Crew, documents: int, lef
                 progress.advance(answer.documents, speed.note(answer))
     finally:
         progress.end()
+
+
+def _check_worker(folder: Folder, worker: Ready, identity: Mapping[str, Any]) -> None:
+    """Refuse a worker that is not what the manifest says: its shards would be another run's."""
+    if others := differences(worker.identity, identity, "{} is {} there and {} in the manifest"):
+        raise LimelightError(
+            f"worker process {worker.process} on {worker.host} is not what the manifest of {folder.path} says: "
+            f"{others}; let all workers have the manifest's versions, model and kind of device, and give the same "
+            "command to go on: what was written stays"
+        )
 
 
 def _count_loss(losses: dict[int, int], task: Task, lost: Lost) -> None:

@@ -139,18 +139,22 @@ def _sync(folder: Path) -> None:
 
 def check_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to go on with another question, other data, another model or other versions."""
-    differences = [
-        f"{name} was {shown(was)} and is {shown(wanted)}"
-        for (name, was), (_, wanted) in zip(_leaves(before, now), _leaves(now, before), strict=True)
-        if was != wanted
-    ]
-    if differences:
-        more = len(differences) - _DIFFERENCES_SHOWN
-        listed = "; ".join(differences[:_DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    if changes := differences(before, now, "{} was {} and is {}"):
         raise InputError(
-            f"{folder} holds a run of something else, which cannot go on like this: {listed}; give the same command "
+            f"{folder} holds a run of something else, which cannot go on like this: {changes}; give the same command "
             "with the same data, or choose another folder"
         )
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any], wording: str) -> str:
+    """Where two nested dictionaries differ, for a message: place and both values, worded so; empty where nowhere."""
+    found = [
+        wording.format(name, shown(own), shown(others))
+        for (name, own), (_, others) in zip(_leaves(one, other), _leaves(other, one), strict=True)
+        if own != others
+    ]
+    more = len(found) - _DIFFERENCES_SHOWN
+    return "; ".join(found[:_DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 _MISSING = "nothing"

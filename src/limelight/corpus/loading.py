@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from limelight.explaining import check_model, reads_pairs
@@ -20,6 +21,7 @@ GPU_SHARE = 8
 
 _DESCRIBED = 300
 """Characters of what a model says of itself."""
+_PACKAGES = ("torch", "numpy", "numba", "pyarrow", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,23 @@ class Loaded:
         parameters = getattr(self.model, "parameters", None)
         first = next(iter(parameters()), None) if callable(parameters) else None
         return "cpu" if first is None else str(first.device)
+
+    def identity(self, memory_bytes: int | None) -> dict[str, Any]:
+        """What a result depends on beside its question and text. The manifest has it, every worker's is the same, and a
+        run goes on with no other. It is asked for before the model is: "auto" may find that half precision fails."""
+        return {"computing": self.computing(memory_bytes), "model": self.describe(), "versions": self._versions()}
+
+    def _versions(self) -> dict[str, str]:
+        """Of what the last bits of a result may depend on."""
+        from limelight import __version__
+
+        versions = {"limelight": __version__}
+        for package in _PACKAGES if not self.is_own else _PACKAGES[:4]:
+            try:
+                versions[package] = version(package)
+            except PackageNotFoundError:
+                versions[package] = "not installed"
+        return versions
 
     def describe(self) -> dict[str, Any]:
         """What is written down of a model, and compared before a run goes on."""

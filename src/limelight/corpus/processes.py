@@ -19,9 +19,9 @@ import traceback
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from limelight.corpus.crew import Done, Lost, Task, compute
+from limelight.corpus.crew import Done, Lost, Ready, Task, compute
 from limelight.corpus.engine import Questions
-from limelight.corpus.loading import Loading
+from limelight.corpus.loading import Loaded, Loading
 from limelight.corpus.schema import Layout
 from limelight.errors import LimelightError
 
@@ -55,19 +55,20 @@ class _Worker:
         with contextlib.suppress(OSError):
             self.connection.send(task)
 
-    def answer(self) -> Done | Lost:
-        """What it says of its task, or that it is gone."""
+    def answer(self) -> Done | Lost | Ready:
+        """What it says of itself, then of its task; or that it is gone."""
         assert self.task is not None
-        number, self_task = self.task.number, self.task
+        number = self.task.number
         try:
             said = self.connection.recv()
         except (EOFError, OSError):
             self.stop()
             return Lost(number, f"worker process {self.process.pid} ended with {_ending(self.process.returncode)}")
-        self.task = None
-        if isinstance(said, Done):
+        if isinstance(said, Ready):
             return said
-        self.task = self_task
+        if isinstance(said, Done):
+            self.task = None
+            return said
         if isinstance(said, LimelightError):
             raise said
         raise WorkerFailed(str(said))
@@ -117,9 +118,9 @@ class Processes:
     def give(self, task: Task) -> None:
         next(worker for worker in self._workers if worker.task is None).give(task)
 
-    def answers(self) -> list[Done | Lost]:
+    def answers(self) -> list[Done | Lost | Ready]:
         waiting = {worker.connection: worker for worker in self._workers if worker.task is not None}
-        answers: list[Done | Lost] = []
+        answers: list[Done | Lost | Ready] = []
         for ready in wait(list(waiting)):
             worker = waiting[ready]  # type: ignore[index]
             answer = worker.answer()
@@ -148,10 +149,11 @@ def serve(connection: Connection[Any, Any]) -> None:
     """Answer tasks until there are no more."""
     try:
         loading, questions, layout = connection.recv()
-        model = loading.load()
+        loaded = Loaded(loading.load(), loading)
+        connection.send(Ready.here(loaded, questions))
         while True:
             task = connection.recv()
-            connection.send(compute(model, task, questions, layout))
+            connection.send(compute(loaded.model, task, questions, layout))
     except EOFError:
         return
     except LimelightError as error:
