@@ -67,6 +67,14 @@ def test_a_flipped_sign_is_worse_than_chance_and_caught(evaluation: limelight.Ev
     assert evaluation.summary.mean(Key("sign", "", "truth", **place)).value > 0.75
 
 
+def test_who_is_far_below_the_best_order_is_not_said_to_have_found_the_words(evaluation: limelight.Evaluation) -> None:
+    (noisy,) = (line for line in evaluation.verdict if line.startswith("noise 2.0:"))
+    (good,) = (line for line in evaluation.verdict if line.startswith("shapley:"))
+    assert scores(evaluation)["noise 2.0"].score.high < 0.5
+    assert "finds some of the words that matter" in noisy
+    assert "finds the words that matter" in good
+
+
 def test_shapley_values_fall_as_noise_grows(evaluation: limelight.Evaluation) -> None:
     found = scores(evaluation)
     falling = [found[name].score.value for name in ("shapley", *(f"noise {size}" for size in NOISE))]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _REMOVED = {"mask": "masked", "delete": "deleted", "attention": "hidden from attention"}
 _FEW = 20
 """Texts below which intervals are too short: their coverage was not shown."""
+_HALF_WAY = 0.5
+"""Between chance and the best possible order: who is shown to be below has not found "the" words."""
 _OFTEN_OUTSIDE = 0.1
 _PAIRS_NAMED = 6
 
@@ -99,7 +101,8 @@ def _of_method(evaluation: Evaluation, standing: Standing) -> str:
         return f"{found} worse than chance: it ranks last what should come first."
     if not signed:
         return f"{found} finds words that matter, but not {_side(evaluation)[1]}."
-    return f"{found} finds the words that matter{_direction(evaluation, name)}."
+    what = "some of the words" if standing.score.high < _HALF_WAY else "the words"
+    return f"{found} finds {what} that matter{_direction(evaluation, name)}."
 
 
 def _direction(evaluation: Evaluation, method: str) -> str:
