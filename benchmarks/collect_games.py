@@ -6,8 +6,13 @@
 The first command chooses reviews by a seed, among those that the model reads whole: 50 at full length for the coverage
 of intervals, and 10 each cut to 60 and to 150 words for errors. The second asks: of each long review 20 runs and one
 more of 5,000 samples of each method; of each short one 10 runs of up to 4,000 samples of four estimators and a
-reference of 100,000 samples of each method. It needs torch, transformers and NumPy, goes on where it stopped, and ends
-with a whole review when `--seconds` have passed. With `--questions` it answers what estimator_peers.py wrote instead.
+reference of 100,000 samples of each method. Two cores have time for less:
+
+    python benchmarks/collect_games.py texts.jsonl MODEL --out games --dtype bfloat16 --threads 1 --parts errors-60 \
+        --error-seeds 3 --error-samples 2000 --reference 0
+
+Without a reference runs are judged by each other. It needs torch, transformers and NumPy, goes on where it stopped, and
+ends with a whole review when `--seconds` have passed. With `--questions` it answers what estimator_peers.py wrote.
 Outputs are logits of label 1 less label 0, masking, each occurrence a word, in `--dtype` (float16 on a GPU).
 """
 
@@ -20,15 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import limelight
 from limelight.data import read_texts
 from limelight.errors import InputError
 from limelight.features import features_of
-from recorded_games import Review, Run, auto, digest, read, stored, write
+from recorded_games import ESTIMATORS, Review, Run, auto, digest, read, stored, write
 
 COVERAGE_SAMPLES = (500, 1000, 5000)
-ERROR_SAMPLES = (500, 1000, 2000, 4000)
+ERROR_SAMPLES = 4000
+"""Of a run. Estimates are made of its beginnings, of which minilm_estimators.py has the sizes."""
 LATER_SEED = 1000
 """Of runs that are no part of what is measured."""
 REVIEWS_IN_A_FILE = 10
@@ -42,12 +49,9 @@ def coverage_runs(d: int, seeds: int) -> list[Run]:
     return runs + [Run("permutations", seed, max(few)) for seed in range(seeds) if few]
 
 
-def error_runs(d: int, seeds: int, reference: int) -> list[Run]:
-    runs = [Run(kind, LATER_SEED, reference) for kind in ("lime", "pairs")]
-    for seed in range(seeds):
-        runs += [Run(kind, seed, max(ERROR_SAMPLES)) for kind in ("lime", "pairs", "permutations")]
-        runs += [Run("official", seed, n) for n in ERROR_SAMPLES]
-    return runs
+def error_runs(seeds: int, n: int, reference: int) -> list[Run]:
+    later = [Run(kind, LATER_SEED, reference) for kind in ("lime", "pairs") if reference]
+    return later + [Run(kind, seed, n) for seed in range(seeds) for kind in ESTIMATORS]
 
 
 def choose(model: Any, path: str, long: int, short: int, seed: int) -> list[dict[str, Any]]:
@@ -137,13 +141,17 @@ def main() -> None:
     parser.add_argument("--short", type=int, default=10, help="reviews cut to 60 words, and as many cut to 150")
     parser.add_argument("--coverage-seeds", type=int, default=20)
     parser.add_argument("--error-seeds", type=int, default=10)
-    parser.add_argument("--reference", type=int, default=100_000)
+    parser.add_argument("--error-samples", type=int, default=ERROR_SAMPLES)
+    parser.add_argument("--reference", type=int, default=100_000, help="samples of a longer run, or 0 for none")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default=None)
+    parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--questions", type=Path, default=None, help="coalitions that estimator_peers.py asks about")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=13, help="of the choice of texts")
     given = parser.parse_args()
+    if given.threads:
+        torch.set_num_threads(given.threads)
     dtype = given.dtype or ("float32" if given.device == "cpu" else "float16")
     model = limelight.load(given.model, device=given.device, dtype=dtype)
     if given.save_texts is not None:
@@ -170,7 +178,7 @@ def main() -> None:
                 if part == "coverage":
                     runs = coverage_runs(d, given.coverage_seeds)
                 else:
-                    runs = error_runs(d, given.error_seeds, given.reference)
+                    runs = error_runs(given.error_seeds, given.error_samples, given.reference)
                 reviews.append(record(model, name, text, runs))
                 write(path, reviews)
                 rows = sum(map(len, reviews[-1].outputs.values()))

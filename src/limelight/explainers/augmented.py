@@ -70,14 +70,17 @@ def augmented_fit(
     for rows in blocks(len(y)):
         B = _weighed(columns[rows], root[rows])
         gram += B @ B.T
-    inverse, ridge = _best_inverse(gram, columns.T @ (weights * y), float(weights @ y**2), len(y), free)
-    u = np.zeros(len(gram))
+    moment = columns.T @ (weights * y)
+    inverse, ridge = _best_inverse(gram, moment, float(weights @ y**2), len(y), free)
+    u = inverse @ moment
+    off = y - columns @ u
     for _ in range(_STEPS):  # products were rounded to float32, and free columns held apart: residuals tell the rest
-        step = inverse @ (columns.T @ (weights * (y - columns @ u)) - ridge * u)
+        step = inverse @ (columns.T @ (weights * off) - ridge * u)
         u = u + step
+        off = y - columns @ u
         if np.abs(step).max() <= _FOUND * np.abs(u).max():
             break
-    off, per_unit, single = y - columns @ u, [], inverse.astype(np.float32)
+    per_unit, single = [], inverse.astype(np.float32)
     for rows in blocks(len(y)):
         B = _weighed(columns[rows], root[rows])
         moved = single @ B

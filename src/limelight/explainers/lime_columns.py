@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.arrays import Array, Coalitions, Floats, Integers
-from limelight.theory.polynomial_game import PolynomialGame, inclusion_chances
+from limelight.theory.polynomial_game import PolynomialGames, inclusion_chances
 from limelight.theory.values import LimeDesign
 
 FOLDS = 5
@@ -53,8 +53,9 @@ class LimeColumns:
         z, one = kept.astype(np.float32), np.ones(max(n, d), dtype=np.float32)
         mean_z, share = (one[:n] @ z).astype(np.float64) / n, z @ one[:d] / np.float32(d)  # whole numbers: exact sums
         x, away = z - mean_z.astype(np.float32), (y - y.mean()).astype(np.float32)
-        folds = [slice(k, None, FOLDS) for k in range(FOLDS)]
-        grams, moments = [x[own].T @ x[own] for own in folds], [x[own].T @ away[own] for own in folds]
+        folds = [x[k::FOLDS] for k in range(FOLDS)]
+        grams = [own.T @ own for own in folds]
+        moments = [own.T @ away[k::FOLDS] for k, own in enumerate(folds)]
         gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
         whole = _line(gram, moment)
         if float((x @ whole.astype(np.float32)).std()) <= 1e-6 * float(np.abs(y).max(initial=0.0)):
@@ -146,7 +147,7 @@ class LimeColumns:
         with_word[:1], with_both[:2] = m1, m2
         word, both = design.weights_of(q[1:3], np.stack([with_word, with_both]))
         own, own_of_both = word[0] - word[-1], both[0] - both[-1]
-        bend = np.mean([self._weights_of_bend(design, k) for k in range(FOLDS)], axis=0)
+        bend = self._weights_of_bend(design)
         # (z_i - m_i) (z_j - m_j) is z_i z_j - m_j z_i - m_i z_j and a constant.
         (i, j), rows = self._pairs, np.arange(len(self._pairs[0]))
         scale = self.scale[i] * self.scale[j]
@@ -167,7 +168,8 @@ class LimeColumns:
 
         return known
 
-    def _weights_of_bend(self, design: LimeDesign, fold: int) -> Floats:
+    def _weights_of_bend(self, design: LimeDesign) -> Floats:
+        """Those of its four columns: (4, d). Weights are linear in a game, so the mean over folds is taken before."""
         d = self.c.shape[1]
         share = ((d - np.arange(d + 1.0)) / d - self.mean_share) / self.spread
         one, none = np.ones(d + 1), np.zeros(d + 1)
@@ -179,8 +181,9 @@ class LimeColumns:
                 (none, share, none, none),
             ]
         )
-        game = PolynomialGame(shapes, float(self.t_0[fold]), self.c[fold], np.zeros((d, d)), np.zeros(d), 0.0)
-        return _EASILY * design.weights_of(game.means_by_size(), game.means_with_feature(design.size_weights))
+        games = PolynomialGames(shapes, self.t_0, self.c)
+        by_size, with_feature = games.means_by_size(), games.means_with_feature(design.size_weights)
+        return _EASILY * design.weights_of(by_size.mean(axis=0), with_feature.mean(axis=0))
 
 
 def _line(gram: Floats, moment: Floats) -> Floats:

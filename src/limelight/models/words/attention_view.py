@@ -249,6 +249,9 @@ class AttentionGame:
     Many classes are answered a part at a time, so that memory does not grow with their number.
     """
 
+    step = 2048
+    """Coalitions that are asked for between two looks at the clock: a few milliseconds."""
+
     def __init__(self, view: AttentionView, features: Features, removal: Removal, progress: Progress) -> None:
         self._view, self._features, self._removal = view, features, removal
         self._progress, self.asked = progress, 0
