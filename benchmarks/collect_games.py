@@ -31,22 +31,19 @@ import limelight
 from limelight.data import read_texts
 from limelight.errors import InputError
 from limelight.features import features_of
-from recorded_games import ESTIMATORS, Review, Run, auto, digest, read, stored, write
+from recorded_games import ESTIMATORS, LATER_SEED, Review, Run, digest, read, stored, write
 
 COVERAGE_SAMPLES = (500, 1000, 5000)
 ERROR_SAMPLES = 4000
 """Of a run. Estimates are made of its beginnings, of which minilm_estimators.py has the sizes."""
-LATER_SEED = 1000
-"""Of runs that are no part of what is measured."""
 REVIEWS_IN_A_FILE = 10
 ROWS_AT_ONCE = 2**16
 
 
-def coverage_runs(d: int, seeds: int) -> list[Run]:
-    largest = max(COVERAGE_SAMPLES)
-    runs = [Run(kind, seed, largest) for kind in ("lime", "pairs") for seed in (*range(seeds), LATER_SEED)]
-    few = [n for n in COVERAGE_SAMPLES if auto(d, n) == "permutations"]
-    return runs + [Run("permutations", seed, max(few)) for seed in range(seeds) if few]
+def coverage_runs(seeds: int) -> list[Run]:
+    return [
+        Run(kind, seed, max(COVERAGE_SAMPLES)) for kind in ("lime", "pairs") for seed in (*range(seeds), LATER_SEED)
+    ]
 
 
 def error_runs(seeds: int, n: int, reference: int) -> list[Run]:
@@ -127,7 +124,7 @@ def answer(model: Any, texts: dict[str, str], questions: Path, out: Path) -> Non
             kept = np.unpackbits(packed[name], axis=1, count=d).astype(bool)
             found[name] = stored(margins(model, texts[name])(kept))
             print(f"{name}: {len(kept):,} coalitions", flush=True)
-    np.savez(out / "answers.npz", **found)
+    np.savez(out, **found)
 
 
 def main() -> None:
@@ -147,6 +144,7 @@ def main() -> None:
     parser.add_argument("--dtype", default=None)
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--questions", type=Path, default=None, help="coalitions that estimator_peers.py asks about")
+    parser.add_argument("--answers", type=Path, default=Path("answers.npz"), help="where its answers go")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=13, help="of the choice of texts")
     given = parser.parse_args()
@@ -159,10 +157,10 @@ def main() -> None:
         given.save_texts.write_text("".join(json.dumps(own) + "\n" for own in chosen), "utf-8")
         return
     lines = [json.loads(line) for line in Path(given.texts).read_text("utf-8").splitlines()]
-    given.out.mkdir(parents=True, exist_ok=True)
     if given.questions is not None:
-        answer(model, {f"{line['part']}-{line['row']}": line["text"] for line in lines}, given.questions, given.out)
+        answer(model, {f"{line['part']}-{line['row']}": line["text"] for line in lines}, given.questions, given.answers)
         return
+    given.out.mkdir(parents=True, exist_ok=True)
     clock = Clock(given.seconds)
     for part in given.parts.split(","):
         texts = [(f"{part}-{line['row']}", line["text"]) for line in lines if line["part"] == part]
@@ -176,7 +174,7 @@ def main() -> None:
                     raise SystemExit(f"{clock.passed:.0f} s have passed: run it again to go on")
                 d = len(model.view(text).document.words)
                 if part == "coverage":
-                    runs = coverage_runs(d, given.coverage_seeds)
+                    runs = coverage_runs(given.coverage_seeds)
                 else:
                     runs = error_runs(given.error_seeds, given.error_samples, given.reference)
                 reviews.append(record(model, name, text, runs))

@@ -8,12 +8,12 @@
 Games of the embedded model with 50 to 400 words, whose exact values are known. A transformer's games are asked in three
 steps, as its answers come from another machine: coalitions do not depend on answers, so that
 
-    python benchmarks/estimator_peers.py texts.jsonl --questions questions.npz ...
-    python benchmarks/collect_games.py texts.jsonl MODEL --questions questions.npz --out games --device cuda
-    python benchmarks/estimator_peers.py texts.jsonl --questions questions.npz --answers games ...
+    python benchmarks/estimator_peers.py texts.jsonl --games games --questions questions.npz ...
+    python benchmarks/collect_games.py texts.jsonl MODEL --questions questions.npz --answers answers.npz --device cuda
+    python benchmarks/estimator_peers.py texts.jsonl --games games --questions questions.npz --answers answers.npz ...
 
-writes what all contestants ask, answers it, and lets them run on the answers; texts.jsonl is that of collect_games.py,
-and the truth is that of minilm_estimators.py.
+writes what contestants ask and recorded games do not hold, answers it, and lets them run on the answers. texts.jsonl
+and games are collect_games.py's; the truth is that of the runs there that no contestant has (pooled_references.py).
 
 Errors are |weights - truth|² / |truth|², the mean over texts and seeds. Results are kept in a file, and a run goes on
 where it stopped. A contestant that fails, or is slower than `--patience`, is left out of larger budgets.
@@ -29,6 +29,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,8 @@ from estimator_contestants import Contestant, Shapiq, contestants
 from limelight.data import read_texts
 from limelight.features import features_of
 from official import machine
-from pooled_references import LimeReference, ShapleyReference
-from recorded_games import STEP, Answers, Review, read_all
+from pooled_references import LimeReference, ShapleyReference, mean_of_runs
+from recorded_games import ESTIMATORS, LATER_SEED, STEP, Answers, Review, read_all
 
 PER_WORD = (5, 10, 20, 50)
 SIZES = {50: (4, 2), 100: (4, 2), 200: (3, 1), 400: (2, 1)}
@@ -53,7 +54,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "limelight, permutations": {"color": "#7a1812", "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
     "shapiq OddSHAP": {"color": "black", "marker": "D", "ms": 4, "lw": 1.8},
 }
-ON_TRANSFORMER = {"errors-60": (10, 1), "errors-150": (5, 1)}
+ON_TRANSFORMER = {"errors-60": (10, 1), "errors-150": (10, 1)}
 
 
 @dataclass
@@ -103,15 +104,20 @@ def exact(model: Any, text: str, method: str, n: int) -> Any:
     return limelight.explain(model, text, name, target=target, features="occurrences", **options).weights
 
 
-def asking_games(path: str, asked: dict[str, set[bytes]]) -> Iterator[Game]:
+def asking_games(folder: Path, parts: list[str], asked: dict[str, set[bytes]]) -> Iterator[Game]:
     """Games that answer anything, and remember what they were asked."""
     rng = np.random.default_rng(0)
-    lines = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
-    for part, (count, seeds) in ON_TRANSFORMER.items():
-        for line in [line for line in lines if line["part"] == part][:count]:
-            d, name = int(part.split("-")[1]), f"{part}-{line['row']}"
-            ask = Asking(rng.normal(size=d) / 10.0, asked.setdefault(name, set()))
-            yield Game(f"MiniLM, {d} words", name, d, ask, lambda method, n, d=d: (np.ones(d), 0.0), seeds)
+    for part in parts:
+        count, seeds = ON_TRANSFORMER[part]
+        for review in islice(read_all(folder, part), count):
+            d, ask = review.d, Asking(rng.normal(size=review.d) / 10.0, asked.setdefault(review.name, set()))
+            yield Game(f"MiniLM, {d} words", review.name, d, ask, lambda method, n, d=d: (np.ones(d), 0.0), seeds)
+            asked[review.name] -= set(held(review, seeds))
+
+
+def held(review: Review, seeds: int) -> dict[bytes, float]:
+    """What recorded runs with the seeds of contestants hold."""
+    return review.held(run for kind in ESTIMATORS for run in review.runs(kind) if run.seed < seeds)
 
 
 class Asking:
@@ -143,7 +149,12 @@ class Transformer:
 
     @cached_property
     def _shapley(self) -> tuple[Any, float]:
-        return self._judged(ShapleyReference(self._review, *self._runs("pairs")))
+        runs, apart = self._runs("pairs")
+        if any(run.seed == LATER_SEED for run in runs):
+            return self._judged(ShapleyReference(self._review, runs, apart))
+        others = [run for run in self._review.runs("permutations") if run.seed >= self.seeds]
+        values, stderr = mean_of_runs(self._review, [apart, *runs, *others])
+        return values, float((stderr**2).sum())
 
     def _runs(self, kind: str) -> tuple[Any, Any]:
         """Runs of seeds that no contestant has, and one more for the guess."""
@@ -156,12 +167,13 @@ class Transformer:
         return values, float((stderr**2).sum())
 
 
-def transformer_games(folder: Path, questions: Path) -> Iterator[Any]:
-    with np.load(folder / "answers.npz", allow_pickle=False) as outputs, np.load(questions) as packed:
-        for part, (count, seeds) in ON_TRANSFORMER.items():
-            for review in [review for review in read_all(folder, part) if review.name in outputs.files][:count]:
-                kept = np.unpackbits(packed[review.name], axis=1, count=review.d).astype(bool)
-                yield Transformer(review, Answers(kept, outputs[review.name] * STEP), seeds)
+def transformer_games(folder: Path, parts: list[str], questions: Path, answers: Path) -> Iterator[Any]:
+    with np.load(answers, allow_pickle=False) as outputs, np.load(questions, allow_pickle=False) as packed:
+        for part in parts:
+            count, seeds = ON_TRANSFORMER[part]
+            for review in islice((own for own in read_all(folder, part) if own.name in outputs.files), count):
+                told = dict(zip(map(bytes, packed[review.name]), (outputs[review.name] * STEP).tolist(), strict=True))
+                yield Transformer(review, Answers({**told, **held(review, seeds)}), seeds)
 
 
 # ── running ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,14 +221,14 @@ def measure(game: Any, contestant: Contestant, per_word: int, seed: int) -> dict
     return row | {"seconds": time.perf_counter() - started}
 
 
-def run(games: Iterator[Any], field: list[Contestant], results: Results, patience: float) -> None:
+def run(games: Iterator[Any], field: list[Contestant], results: Results, patience: float, most: int) -> None:
     slow: dict[str, int] = {}
     trial = Game("trial", "trial", 12, Asking(np.ones(12), set()), lambda method, n: (np.ones(12), 0.0), 1)
     for contestant in field:  # a first call pays for imports and compilers
         measure(trial, contestant, 20, 0)
     for game in games:
         for contestant in field:
-            for per_word in PER_WORD:
+            for per_word in [own for own in PER_WORD if own <= most]:
                 for seed in range(game.seeds):
                     key = {"game": game.name, "name": contestant.name, "method": contestant.method}
                     if results.has(**key, per_word=per_word, seed=seed):
@@ -359,13 +371,17 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results.jsonl"))
     parser.add_argument("--figure", type=Path, default=None)
     parser.add_argument("--words", default="50,100,200,400")
+    parser.add_argument("--most", type=int, default=max(PER_WORD), help="the largest budget per word")
+    parser.add_argument("--parts", default=",".join(ON_TRANSFORMER), help="of a transformer's texts")
     parser.add_argument("--questions", type=Path, default=None)
-    parser.add_argument("--answers", type=Path, default=None, help="the folder that collect_games.py wrote")
+    parser.add_argument("--games", type=Path, default=Path("games"), help="the folder that collect_games.py wrote")
+    parser.add_argument("--answers", type=Path, default=None, help="what it answered to the questions")
     parser.add_argument("--leave-out", default="", help="contestants, by parts of their names, with commas between")
     parser.add_argument("--patience", type=float, default=30.0, help="seconds for one estimate")
     parser.add_argument("--only-show", action="store_true")
     parser.add_argument("--seed", type=int, default=7, help="of the choice of texts")
     given = parser.parse_args()
+    parts = given.parts.split(",")
     warnings.simplefilter("ignore")  # the peers' own, hundreds of them
     shapiq = Shapiq(given.shapiq, 4 * given.patience) if given.shapiq else None
     left_out = [part for part in given.leave_out.split(",") if part]
@@ -373,7 +389,7 @@ def main() -> None:
     if given.questions is not None and given.answers is None:
         asked: dict[str, set[bytes]] = {}
         nowhere = Results(Path(f"{given.questions}.jsonl"))
-        run(asking_games(given.data, asked), field, nowhere, given.patience)
+        run(asking_games(given.games, parts, asked), field, nowhere, given.patience, given.most)
         width = {name: len(next(iter(rows))) for name, rows in asked.items()}
         packed = {n: np.frombuffer(b"".join(sorted(r)), np.uint8).reshape(-1, width[n]) for n, r in asked.items()}
         np.savez(given.questions, **packed)
@@ -381,10 +397,10 @@ def main() -> None:
     results = Results(given.results)
     if not given.only_show:
         if given.answers is not None:
-            games: Iterator[Any] = transformer_games(given.answers, given.questions)
+            games: Iterator[Any] = transformer_games(given.games, parts, given.questions, given.answers)
         else:
             games = attention_games(given.data, [int(d) for d in given.words.split(",")], given.seed)
-        run(games, field, results, given.patience)
+        run(games, field, results, given.patience, given.most)
     if shapiq is not None:
         shapiq.close()
     print(machine())

@@ -3,8 +3,10 @@
     OMP_NUM_THREADS=1 python benchmarks/minilm_estimators.py games
 
 Nothing but limelight is asked: each run is explained as a user would have explained the text with that seed, with
-its recorded answers. A run is judged by the other runs of the same text, pooled (pooled_references.py). Intervals of a
-ratio are 95 % of resampled reviews; those of a coverage are ±1.96 standard errors of its mean over reviews.
+its recorded answers. A run is judged by the other runs of the same text, pooled (pooled_references.py). Where no longer
+run was recorded, runs of one kind are judged by each other: they estimate one number, so that their variance is the
+squared error of one, and the interval of the difference of two should hold 0. Intervals of a ratio are 95 % of
+resampled reviews; those of a coverage are ±1.96 standard errors of its mean over reviews.
 """
 
 from __future__ import annotations
@@ -13,16 +15,21 @@ import argparse
 import sys
 import warnings
 from collections import defaultdict
+from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import limelight
-from collect_games import COVERAGE_SAMPLES, ERROR_SAMPLES, LATER_SEED
+from collect_games import COVERAGE_SAMPLES
+from limelight.explainers.lime import kernel_weights
+from limelight.explainers.surrogate import fit_surrogate
 from pooled_references import LimeReference, ShapleyReference
-from recorded_games import Recorded, Review, Run, auto, read_all
+from recorded_games import ESTIMATORS, KERNEL_WIDTH, LATER_SEED, Recorded, Review, Run, read_all
 
+ERROR_SAMPLES = (500, 1000, 2000, 4000)
 INSIDE = 1.96
 STRONGEST = 10
 NO_RIDGE = 1e-9
@@ -37,35 +44,64 @@ def say(line: str) -> None:
 
 # ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+Key = tuple[str, float, int]
+"""The kind of a run, the ridge, and the number of samples."""
 
-def squared_errors(
-    review: Review, ridges: tuple[float, ...], of_shapley: tuple[int, ...]
-) -> dict[tuple[str, float, int], float]:
-    """By kind of run, ridge and number of samples: the mean over seeds, less what the reference adds to it."""
-    errors: dict[tuple[str, float, int], list[float]] = defaultdict(list)
-    known: dict[tuple[str, float, int], tuple[Any, list[Run]]] = {}
-    for kind in ("lime", "pairs"):
-        runs = [run for run in review.runs(kind) if run.seed != LATER_SEED]
-        (later,) = (run for run in review.runs(kind) if run.seed == LATER_SEED)
-        apart, pool = runs[0], [later, *runs[1:]]
-        if kind == "pairs":
-            known[kind, 0.0, 0] = ShapleyReference(review, pool, apart), pool
-            continue
-        for ridge in ridges:
-            for n in ERROR_SAMPLES:
-                known[kind, ridge, n] = LimeReference(review, pool, apart, n, ridge), pool
-    for kind in ("official", "lime", "permutations", "pairs"):
-        for run in (own for own in review.runs(kind) if own.seed != LATER_SEED):
+
+@dataclass(frozen=True)
+class Estimated:
+    """What one run gave."""
+
+    run: Run
+    weights: Any
+    stderr: Any
+
+
+def estimated(review: Review, ridges: tuple[float, ...], sizes: tuple[int, ...]) -> dict[Key, list[Estimated]]:
+    """The estimates of all runs but the longer ones, from as many samples as there are of each size."""
+    found: dict[Key, list[Estimated]] = defaultdict(list)
+    for kind in ESTIMATORS:
+        for run in [run for run in review.runs(kind) if run.seed != LATER_SEED]:
             recorded = Recorded(review, run)
-            of_lime = kind in ("official", "lime")
-            for n in [run.n] if kind == "official" else ERROR_SAMPLES if of_lime else of_shapley:
-                for ridge in ridges if of_lime else (0.0,):
-                    reference, pool = known[("lime", ridge, n) if of_lime else ("pairs", 0.0, 0)]
-                    truth, stderr = reference.without(pool.index(run) if run in pool else None)
-                    found = recorded.explain(n, **({"ridge": ridge} if of_lime else {}))
-                    error = float(((found.weights - truth) ** 2).sum() - (stderr**2).sum())
-                    errors[kind, ridge, n].append(error)
-    return {key: float(np.mean(own)) for key, own in errors.items()}
+            for n in [n for n in sizes if n <= run.n]:
+                if kind == "official":
+                    for ridge in ridges:
+                        found[kind, ridge, n].append(official(review, run, n, ridge))
+                    continue
+                for ridge in ridges if kind == "lime" else (0.0,):
+                    own = recorded.explain(n, **({"ridge": ridge} if kind == "lime" else {}))
+                    found[kind, ridge, n].append(Estimated(run, own.weights, own.stderr))
+    return found
+
+
+def official(review: Review, run: Run, n: int, ridge: float) -> Estimated:
+    """From the first samples of a run: they do not depend on each other, so these are as official LIME would draw n."""
+    kept, outputs = review.samples(run)
+    fit = fit_surrogate(kept[:n], outputs[:n, None], kernel_weights(kept[:n], KERNEL_WIDTH), ridge)
+    return Estimated(run, fit.coefficients[:, 0], fit.stderr[:, 0])
+
+
+def squared_errors(review: Review, found: dict[Key, list[Estimated]]) -> dict[Key, float]:
+    """The mean over runs, less what the reference adds to it; without a reference, their variance."""
+    if not any(run.seed == LATER_SEED for run in review.runs("lime")):
+        return {key: float(np.var([one.weights for one in own], axis=0, ddof=1).sum()) for key, own in found.items()}
+    errors: dict[Key, float] = {}
+    references: dict[Key, tuple[Any, list[Run]]] = {}
+    for (kind, ridge, n), own in found.items():
+        of_lime = kind in ("official", "lime")
+        like: Key = ("lime", ridge, n) if of_lime else ("pairs", 0.0, 0)
+        if like not in references:
+            runs = review.runs(like[0])
+            apart, pool = runs[0], runs[1:]  # the longer one among them
+            made = LimeReference(review, pool, apart, n, ridge) if of_lime else ShapleyReference(review, pool, apart)
+            references[like] = made, pool
+        reference, pool = references[like]
+        squares = []
+        for one in [one for one in own if one.run != review.runs(like[0])[0]]:
+            truth, stderr = reference.without(pool.index(one.run) if one.run in pool else None)
+            squares.append(float(((one.weights - truth) ** 2).sum() - (stderr**2).sum()))
+        errors[kind, ridge, n] = float(np.mean(squares))
+    return errors
 
 
 def resampled(*parts: tuple[Any, Any]) -> tuple[float, float, float]:
@@ -80,12 +116,16 @@ def resampled(*parts: tuple[Any, Any]) -> tuple[float, float, float]:
     return every, *np.quantile(drawn, [0.025, 0.975]).tolist()
 
 
-def print_errors(folder: Path, of_shapley: tuple[int, ...]) -> None:
+def print_errors(folder: Path, sizes: tuple[int, ...]) -> None:
     ridges = (1.0, NO_RIDGE)
-    errors: dict[str, list[dict[tuple[str, float, int], float]]] = {}
+    errors: dict[str, list[dict[Key, float]]] = {}
+    agreed: dict[tuple[str, Key], list[tuple[float, float]]] = defaultdict(list)
     for words in ("60", "150"):
         for review in read_all(folder, f"errors-{words}"):
-            errors.setdefault(words, []).append(squared_errors(review, ridges, of_shapley))
+            found = estimated(review, ridges, sizes)
+            errors.setdefault(words, []).append(squared_errors(review, found))
+            for key, own in found.items():
+                agreed[words, key].append(agreement(own))
             say(f"{review.name}: {review.d} words")
     if not errors:
         return
@@ -94,18 +134,37 @@ def print_errors(folder: Path, of_shapley: tuple[int, ...]) -> None:
     print(f"| estimator | samples | {' | '.join(f'{words} words' for words in errors)} | mean of both |")
     print("|---" * (3 + len(errors)) + "|")
     for kind, ridge in (("lime", 1.0), ("lime", NO_RIDGE), ("pairs", 0.0)):
-        for n in of_shapley if kind == "pairs" else ERROR_SAMPLES:
-            parts = [
-                (
-                    np.array([one[kind, ridge, n] for one in own]),
-                    np.array([one[BASES[kind], ridge, n] for one in own]),
-                )
-                for own in errors.values()
-            ]
+        for n in sizes:
+            keys = (kind, ridge, n), (BASES[kind], ridge, n)
+            if not all(key in one for own in errors.values() for one in own for key in keys):
+                continue
+            parts = [tuple(np.array([one[key] for one in own]) for key in keys) for own in errors.values()]
             cells = ["{:.2f} ({:.2f}–{:.2f})".format(*resampled(*chosen)) for chosen in [*([p] for p in parts), parts]]
-            name = {"lime": f"lime, ridge {'1' if ridge == 1.0 else '0'}", "pairs": "shapley, pairs"}[kind]
-            print(f"| {name} | {n:,} | {' | '.join(cells)} |", flush=True)
+            print(f"| {named(kind, ridge)} | {n:,} | {' | '.join(cells)} |", flush=True)
+    print(
+        "\nHow often the 95 % interval of the difference of two runs holds 0, and of the ten words that are strongest"
+    )
+    print("in one of them; ± 1.96 standard errors of the mean over reviews.\n")
+    print(f"| estimator | samples | {' | '.join(f'{w} words | ten strongest' for w in errors)} |")
+    print("|---" * (2 + 2 * len(errors)) + "|")
+    for key in [key for key in dict.fromkeys(key for _, key in agreed) if key[1] != NO_RIDGE]:
+        cells = []
+        for words in errors:
+            for column in np.array(agreed[words, key]).reshape(-1, 2).T:
+                cells.append("–" if np.isnan(column).any() or len(column) < 2 else with_error(column))
+        print(f"| {named(*key[:2])} | {key[2]:,} | {' | '.join(cells)} |", flush=True)
     print()
+
+
+def named(kind: str, ridge: float) -> str:
+    method, options = ESTIMATORS[kind]
+    own = f"{method}, {', '.join(map(str, options.values()))}"
+    return f"{own}, ridge {'1' if ridge == 1.0 else '0'}" if method == "lime" else own
+
+
+def with_error(shares: Any) -> str:
+    half = INSIDE * shares.std(ddof=1) / np.sqrt(len(shares))
+    return f"{shares.mean():.1%} ± {100 * half:.1f}".replace("%", " %")
 
 
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,6 +177,17 @@ def covered(found: Any, truth: Any, stderr: Any) -> tuple[float, float, float]:
     return float(inside.mean()), float(inside[by_truth].mean()), float(inside[by_estimate].mean())
 
 
+def agreement(found: list[Estimated]) -> tuple[float, float]:
+    """How often two runs are no further apart than their errors say: of all words, of the strongest in one of them."""
+    shares = []
+    for one, other in permutations(found, 2):
+        apart, allowed = np.abs(one.weights - other.weights), INSIDE * np.hypot(one.stderr, other.stderr)
+        inside = np.where(np.isnan(allowed), np.nan, apart <= allowed)
+        shares.append((inside.mean(), inside[np.argsort(-np.abs(one.weights))[:STRONGEST]].mean()))
+    every, strongest = np.mean(shares, axis=0) if shares else (np.nan, np.nan)
+    return float(every), float(strongest)
+
+
 def coverage(review: Review) -> dict[tuple[str, int], tuple[Any, float]]:
     """By method and number of samples: means over the seeds, and how many texts were asked about."""
     result: dict[tuple[str, int], tuple[Any, float]] = {}
@@ -127,13 +197,11 @@ def coverage(review: Review) -> dict[tuple[str, int], tuple[Any, float]]:
         shapley = ShapleyReference(review, runs, apart) if method == "shapley" else None
         for n in COVERAGE_SAMPLES:
             reference = shapley or LimeReference(review, runs, apart, n, 1.0)
-            taken = kind if method == "lime" else auto(review.d, n)
+            options = {"estimator": "auto"} if method == "shapley" else {}
             found, asked = [], []
-            for run in review.runs(taken):
-                if run.seed == LATER_SEED:
-                    continue
-                explanation = Recorded(review, run).explain(n)
-                truth, stderr = reference.without(runs.index(run) if run in runs else None)
+            for i, run in enumerate(runs):
+                explanation = Recorded(review, run).explain(n, **options)
+                truth, stderr = reference.without(i)
                 found.append(covered(explanation, truth, stderr))
                 asked.append(explanation.evaluations)
             result[method, n] = np.mean(found, axis=0), float(np.mean(asked))
@@ -168,11 +236,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="what collect_games.py wrote")
     parser.add_argument("--parts", default="errors,coverage")
-    parser.add_argument("--shapley-samples", default=",".join(map(str, ERROR_SAMPLES)), help="up to what was recorded")
     given = parser.parse_args()
     warnings.simplefilter("ignore", limelight.errors.ExplanationWarning)
     if "errors" in given.parts:
-        print_errors(given.folder, tuple(map(int, given.shapley_samples.split(","))))
+        print_errors(given.folder, ERROR_SAMPLES)
     if "coverage" in given.parts:
         print_coverage(given.folder)
 

@@ -4,6 +4,9 @@ A guess g of the game, fitted on one run that is used for nothing else, is taken
 which are known, are added in the end: that changes no expectation, and leaves less to chance. LIME's weights depend on
 the number of samples n by the weight of the document and by the ridge, so a reference for n weighs its N samples as if
 they were n: the document and the ridge count as they do there.
+
+Where too few samples were recorded for that, the mean of our own estimates of other runs stands for the truth, and its
+stated error is what it is off by.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from limelight.explainers.shapley_columns import OddColumns
 from limelight.explainers.shapley_pairs import SignRegression
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
-from recorded_games import KERNEL_WIDTH, Review, Run
+from recorded_games import KERNEL_WIDTH, Recorded, Review, Run
 
 _PENALTY = 0.1
 """Of guessed columns, in units of their mean square: any will do."""
@@ -111,6 +114,15 @@ class ShapleyReference:
     def without(self, run: int | None) -> tuple[Any, Any]:
         values, stderr = self._pooled.without(run)
         return values - values.mean() + self._known, stderr
+
+
+def mean_of_runs(review: Review, runs: Sequence[Run], **options: Any) -> tuple[Any, Any]:
+    """Our own estimates of several runs, each weighing by what it says of its errors; and the errors of their mean."""
+    found = [Recorded(review, run).explain(run.n, **options) for run in runs]
+    precisions = np.array([1.0 / float((own.stderr**2).sum()) for own in found])
+    parts = precisions / precisions.sum()
+    values = sum(part * own.weights for part, own in zip(parts, found, strict=True))
+    return values, np.sqrt(sum((part * own.stderr) ** 2 for part, own in zip(parts, found, strict=True)))
 
 
 def _pairs(review: Review, run: Run) -> tuple[Any, Any, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +24,8 @@ from limelight.explainers.shapley_pairs import PairedShapley
 
 STEP = 1.0 / 2048.0
 KERNEL_WIDTH = 0.25
+LATER_SEED = 1000
+"""Of runs that are no part of what is measured."""
 LEAST_PAIRS = 4
 """Orders, each with its reverse, that permutations take at least."""
 ESTIMATORS = {
@@ -79,11 +81,6 @@ class _Features:
         return self._d
 
 
-def auto(d: int, n: int) -> str:
-    """The kind of run that Shapley values take of so many features and samples."""
-    return "pairs" if n >= min(6 * d, 2 ** min(d, 60)) else "permutations"
-
-
 def digest(kept: Any) -> str:
     return hashlib.sha256(np.packbits(kept, axis=1).tobytes()).hexdigest()[:16]
 
@@ -114,6 +111,14 @@ class Review:
         if digest(kept) != self.digests[run.key]:
             raise SystemExit(f"{self.name}: {run.key} is drawn otherwise today than it was recorded: record it again")
         return kept, self.outputs[run.key] * STEP
+
+    def held(self, runs: Iterable[Run]) -> dict[bytes, float]:
+        """The outputs of runs by packed coalition."""
+        known: dict[bytes, float] = {}
+        for run in runs:
+            kept, outputs = self.samples(run)
+            known.update(zip(map(bytes, np.packbits(kept, axis=1)), outputs.tolist(), strict=True))
+        return known
 
 
 def write(path: Path, reviews: list[Review]) -> None:
@@ -192,10 +197,10 @@ class _Game:
 
 
 class Answers:
-    """Margins by coalition."""
+    """Margins by packed coalition."""
 
-    def __init__(self, kept: Any, outputs: Any) -> None:
-        self._known = dict(zip(map(bytes, np.packbits(kept, axis=1)), outputs.tolist(), strict=True))
+    def __init__(self, known: dict[bytes, float]) -> None:
+        self._known = known
 
     def __call__(self, kept: Any) -> Any:
         try:
@@ -208,9 +213,9 @@ class Recorded:
     """A run as a model, so that limelight can be asked as always."""
 
     def __init__(self, review: Review, run: Run) -> None:
-        self._model, self._run = Answering(review.d, Answers(*review.samples(run))), run
+        self._model, self._run = Answering(review.d, Answers(review.held([run]))), run
 
     def explain(self, n: int, **options: Any) -> Any:
         """The explanation from the first n samples of the run."""
         method, own = ESTIMATORS[self._run.kind]
-        return self._model.explain(method, n, self._run.seed, **own, **options)
+        return self._model.explain(method, n, self._run.seed, **{**own, **options})

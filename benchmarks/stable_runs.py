@@ -69,9 +69,8 @@ def exact(texts: dict[str, str], row: dict[str, Any]) -> tuple[Any, Any]:
 
 def references(games: Path) -> Any:
     """From recorded games. Runs of the same seeds began with the same samples: they are left out."""
-    from collect_games import LATER_SEED
     from pooled_references import LimeReference, ShapleyReference
-    from recorded_games import read_all
+    from recorded_games import LATER_SEED, read_all
 
     reviews = {review.name: review for review in read_all(games, "coverage")}
 

@@ -152,6 +152,18 @@ def test_shapley_values_by_pairs_beat_permutations_and_their_errors_are_true(n: 
     assert COVERED[0] < np.mean(inside) < COVERED[1]
 
 
+@pytest.mark.parametrize(("words", "estimator"), [(12, "paired permutations"), (20, "regression on pairs")])
+def test_few_samples_are_as_many_as_the_fewest_orders_ask_for(words: int, estimator: str) -> None:
+    text = " ".join(f"w{j}" for j in range(words))
+    e = limelight.explain(Opaque(), text, "shapley", n_samples=2 * words)
+    assert e.diagnostics["estimator"] == estimator
+    assert e.evaluations == 2 + 8 * (words - 1)
+    assert e.stderr is not None
+    assert np.isfinite(e.stderr).all()
+    again = limelight.explain(Opaque(), text, "shapley", n_samples=e.parameters["n_samples"])
+    assert (again.weights == e.weights).all()
+
+
 def test_an_additive_game_is_found_to_the_last_digits() -> None:
     """Products in float32 are followed by steps that find the lost digits again."""
     c = np.random.default_rng(3).normal(size=30)

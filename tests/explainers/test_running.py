@@ -11,10 +11,13 @@ import pytest
 import limelight
 from limelight.errors import Interrupted, ParameterError
 from limelight.explainers import running
+from limelight.models.words.attention_view import AttentionGame
 from limelight.progress import Silent
 from limelight.view import STEP
 from reference.opaque import Answering, Opaque
 
+PACE = AttentionGame.step
+"""Of the tests' small model."""
 TEXT = " ".join(f"{chr(97 + i)}{chr(97 + i)}" for i in range(20))
 CLEAR = np.array([3.0, -2.5, 2.0, 1.5, -1.0, *np.linspace(0.2, 0.0, 15)])
 TIED = np.array([3.0, -2.5, 2.0, 1.0, 0.5, 0.499, *np.linspace(0.05, 0.0, 14)])
@@ -148,17 +151,17 @@ class Pressed(Silent):
 @pytest.mark.parametrize("method", ["lime", "shapley"])
 def test_an_interrupt_carries_what_was_reached(method: str) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
-        limelight.explain(Opaque(), TEXT, method, n_samples=4 * STEP, progress=Pressed(2 * STEP + 10))
+        limelight.explain(Opaque(), TEXT, method, n_samples=4 * PACE, progress=Pressed(2 * PACE + 10))
     cut = caught.value
     assert isinstance(cut, Interrupted)
     e = cut.explanation
-    assert e.parameters["n_samples"] == 2 * STEP
+    assert e.parameters["n_samples"] == 2 * PACE
     assert e.diagnostics["stopped"] == "interrupted"
-    assert e.notices[-1] == f"interrupted after {2 * STEP:,} samples of {4 * STEP:,}"
+    assert e.notices[-1] == f"interrupted after {2 * PACE:,} samples of {4 * PACE:,}"
     again = (
-        limelight.explain(Opaque(), TEXT, method, n_samples=2 * STEP, estimator="pairs")
+        limelight.explain(Opaque(), TEXT, method, n_samples=2 * PACE, estimator="pairs")
         if method == "shapley"
-        else (limelight.explain(Opaque(), TEXT, method, n_samples=2 * STEP))
+        else (limelight.explain(Opaque(), TEXT, method, n_samples=2 * PACE))
     )
     assert (again.weights == e.weights).all()
 
@@ -172,7 +175,7 @@ def test_an_interrupt_before_anything_is_there_is_an_interrupt() -> None:
 def test_methods_that_were_done_are_kept() -> None:
     with pytest.raises(Interrupted) as caught:
         limelight.compare(
-            Opaque(), TEXT, ["leave-one-out", "lime", "shapley"], n_samples=4 * STEP, progress=Pressed(2 * STEP + 100)
+            Opaque(), TEXT, ["leave-one-out", "lime", "shapley"], n_samples=4 * PACE, progress=Pressed(2 * PACE + 100)
         )
     assert [e.method for e in caught.value.explanations] == ["leave-one-out", "lime"]
     with pytest.raises(Interrupted) as caught:  # while nothing of the second is there yet
@@ -183,7 +186,7 @@ def test_methods_that_were_done_are_kept() -> None:
 def test_texts_that_were_done_are_kept() -> None:
     texts = [TEXT, f"{TEXT} more", f"{TEXT} still"]
     with pytest.raises(Interrupted) as caught:
-        limelight.explain(Opaque(), texts, "lime", n_samples=STEP, progress=Pressed(2 * STEP + 10))
+        limelight.explain(Opaque(), texts, "lime", n_samples=PACE, progress=Pressed(2 * PACE + 10))
     assert [e.text for e in caught.value.explanations] == texts[:2]
     assert caught.value.explanations[0].diagnostics.get("stopped") is None
 
@@ -218,12 +221,12 @@ def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
         def say(self, line: str) -> None:
             said.append(line)
 
-    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * STEP, progress=Listening())
+    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * PACE, progress=Listening())
     assert said == []
     monkeypatch.setattr(running, "_LONG", 0.0)
-    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * STEP, progress=Listening())
+    limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * PACE, progress=Listening())
     assert len(said) == 1
-    assert f"{4 * STEP:,} inputs for the model" in said[0]
+    assert f"{4 * PACE:,} inputs for the model" in said[0]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ _USABLE_PER_WORD = 3
 """Samples per word that a regression on pairs needs to be one."""
 _PER_WORD = 6
 """Samples per word from which a regression on pairs tells more than permutations do."""
+_MANY_WORDS = 20
+"""Words from which it does so with as many samples as the fewest permutations ask for (benchmarks/few_samples.py)."""
 
 shapley = method(
     "shapley",
@@ -124,8 +126,9 @@ def sampled(
     """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead.
 
     They are 5,000, or 100,000 at most where `until` or `seconds` end the run: `until` "stable", when the five strongest
-    words and their signs are settled, or a part of the largest weight that no standard error is to exceed. `estimator`:
-    a regression on complementary pairs, permutations, or what is better for so many samples.
+    words and their signs are settled, or a part of the largest weight that no standard error is to exceed. Where fewer
+    than six per word are given, eight are asked about. `estimator`: a regression on complementary pairs, permutations,
+    or what is better for so many samples.
     """
     plan = Plan.of(n_samples, until, seconds)
     return _together([question], plan, n_permutations=n_permutations, estimator=estimator)[0]
@@ -147,16 +150,21 @@ def _together(
     """Questions that differ in their quantity: the same samples for all of them."""
     features = questions[0].features
     if estimator == "auto" and n_permutations is None and features.groups is None:
-        plan = _with_every_coalition(plan, len(features))
+        plan = _with_as_many_as_orders(plan, len(features))
     if _by_pairs(len(features), features, plan.limit, n_permutations, estimator):
         return _from_pairs(questions, plan)
     return _from_orders(questions, plan, n_permutations)
 
 
-def _with_every_coalition(plan: Plan, d: int) -> Plan:
-    """Of so few features that the fewest orders would ask for as many, all coalitions are asked for."""
-    few = d < 60 and 2**d <= 2 + _LEAST_PAIRS * 2 * (d - 1)
-    return replace(plan, limit=max(plan.limit, 2**d, 4)) if few else plan
+def _with_as_many_as_orders(plan: Plan, d: int) -> Plan:
+    """A plan with what the fewest orders would ask for anyway, where that is better spent.
+
+    Of few features it is all coalitions. Of many it is enough for a regression on pairs, with half of the error.
+    """
+    orders = 2 + _LEAST_PAIRS * 2 * (d - 1)
+    if d < 60 and 2**d <= orders:
+        return replace(plan, limit=max(plan.limit, 2**d, 4))
+    return replace(plan, limit=orders) if d >= _MANY_WORDS and plan.limit < _PER_WORD * d else plan
 
 
 def _from_pairs(questions: Sequence[Question[Perturbable]], plan: Plan) -> list[Weights]:
