@@ -44,7 +44,7 @@ _USABLE_PER_WORD = 3
 """Samples per word that a regression on pairs needs to be one."""
 _PER_WORD = 6
 """Samples per word from which a regression on pairs tells more than permutations do."""
-_MANY_WORDS = 20
+_MANY_WORDS = 30
 """Words from which it does so with as many samples as the fewest permutations ask for (benchmarks/few_samples.py)."""
 
 shapley = method(
