@@ -154,13 +154,13 @@ def test_shapley_values_by_pairs_beat_permutations_and_their_errors_are_true(n: 
 
 @pytest.mark.parametrize(("words", "estimator"), [(29, "paired permutations"), (30, "regression on pairs")])
 def test_few_samples_are_as_many_as_the_fewest_orders_ask_for(words: int, estimator: str) -> None:
-    text = " ".join(f"w{j}" for j in range(words))
-    e = limelight.explain(Opaque(), text, "shapley", n_samples=2 * words)
+    text, model = " ".join(f"w{j}" for j in range(words)), Opaque(model=limelight.load())
+    e = limelight.explain(model, text, "shapley", features="occurrences", n_samples=2 * words)
     assert e.diagnostics["estimator"] == estimator
     assert e.evaluations == 2 + 8 * (words - 1)
     assert e.stderr is not None
     assert np.isfinite(e.stderr).all()
-    again = limelight.explain(Opaque(), text, "shapley", n_samples=e.parameters["n_samples"])
+    again = limelight.explain(model, text, "shapley", features="occurrences", n_samples=e.parameters["n_samples"])
     assert (again.weights == e.weights).all()
 
 

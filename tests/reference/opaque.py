@@ -28,10 +28,10 @@ class OpaqueView:
 
 
 class Opaque:
-    """The tests' small model without anything that it knows of itself."""
+    """A model, by default the tests' small one, without anything that it knows of itself."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self._model = small_model(seed)
+    def __init__(self, seed: int = 0, model: Any = None) -> None:
+        self._model = small_model(seed) if model is None else model
         self.labels = self._model.labels
         self.predict_logits, self.predict_proba = self._model.predict_logits, self._model.predict_proba
 
