@@ -5,7 +5,7 @@
     python benchmarks/stable_runs.py imdb/test.parquet --results embedded.jsonl
 
 The first needs torch, transformers and NumPy, and goes on where it stopped; texts.jsonl is that of collect_games.py,
-whose reviews at full length are taken. The second also says how many weights lie in their 95 % intervals, by the
+whose reviews at full length are taken (`--part`). The second also says how many weights lie in their 95 % intervals, by the
 references of collect_games.py. Without a model the embedded one is sampled, whose exact values are known.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import limelight
 from limelight.data import read_texts
@@ -29,12 +30,12 @@ INSIDE = 1.96
 SEEDS = (0, 1)
 
 
-def texts_of(path: str, count: int, seed: int) -> dict[str, str]:
+def texts_of(path: str, part: str, count: int, seed: int) -> dict[str, str]:
     """By name: those of collect_games.py, or rows of a table at random."""
     if path.endswith(".jsonl"):
         lines = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
-        lines = [line for line in lines if line.get("part") == "coverage"]
-        return {f"coverage-{line['row']}": line["text"] for line in lines[:count]}
+        lines = [line for line in lines if line.get("part") == part]
+        return {f"{part}-{line['row']}": line["text"] for line in lines[:count]}
     texts = read_texts(path, "text").texts
     rows = np.random.default_rng(seed).permutation(len(texts))[:count].tolist()
     return {f"row-{row}": texts[row].replace("<br />", " ") for row in rows}
@@ -128,6 +129,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts")
     parser.add_argument("model", nargs="?", default=None)
+    parser.add_argument("--part", default="coverage", help="which texts of texts.jsonl")
+    parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--methods", default="lime,shapley")
     parser.add_argument("--limit", type=int, default=20_000)
@@ -140,7 +143,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=5, help="of the choice of texts")
     given = parser.parse_args()
     warnings.simplefilter("ignore", limelight.errors.ExplanationWarning)
-    texts = texts_of(given.texts, given.count, given.seed)
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    texts = texts_of(given.texts, given.part, given.count, given.seed)
     rows = [json.loads(line) for line in given.results.read_text().splitlines()] if given.results.exists() else []
     done = {(row["text"], row["method"], row["seed"]) for row in rows}
     if not given.only_show:
