@@ -5,8 +5,9 @@
     python benchmarks/stable_runs.py imdb/test.parquet --results embedded.jsonl
 
 The first needs torch, transformers and NumPy, and goes on where it stopped; texts.jsonl is that of collect_games.py,
-whose reviews at full length are taken (`--part`). The second also says how many weights lie in their 95 % intervals, by the
-references of collect_games.py. Without a model the embedded one is sampled, whose exact values are known.
+whose reviews at full length are taken, or those of `--part`. The second also says how many weights lie in their 95 %
+intervals, by the references of collect_games.py. Without a model the embedded one is sampled, whose exact values are
+known.
 """
 
 from __future__ import annotations
