@@ -165,6 +165,15 @@ def test_fewer_steps_keep_the_ends_and_the_parts() -> None:
     assert few.about["inputs"]["distinct"] < every.about["inputs"]["distinct"]
 
 
+def test_rounding_is_no_difference_between_orders() -> None:
+    """Of a text of one word, or of words that are all the same to the model, the best order is nothing but rounding."""
+    texts = ["plot", "mess", "music", "dull", "nice", "ugly", "qqqxx zzzyy wwwvv", "xxyyzz kkjjhh rrttyy"]
+    evaluation = limelight.evaluate(limelight.load(), texts, ["shapley", "alpha-avg"])
+    assert evaluation.summary.silent == len(texts)
+    assert [one.score.documents for one in evaluation.summary.standings("signed")] == [0]
+    assert "nothing can be said" in evaluation.verdict[1]
+
+
 def test_plausibility_by_hand() -> None:
     text = "the film was great but too long"
     weights = {METHOD: [[("great", 3.0), ("the", 2.0), ("long", 1.0)]]}

@@ -133,6 +133,10 @@ class Case:
         """Each output of the whole text."""
         return {o: float(self.quantity(o).of(self.prediction.logits[None])[0]) for o in self.outputs}
 
+    def rounding(self, output: Output) -> float:
+        """A difference of two outputs that is no more than this may be rounding."""
+        return 1e-6 * max(abs(self.whole[output]), 1e-12)
+
     def holds(self, logits: Floats) -> Array:
         """Where the target is what the model says of texts with these logits (n, C): (n,).
 

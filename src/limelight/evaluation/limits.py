@@ -16,7 +16,7 @@ import numpy as np
 from limelight.arrays import Coalitions, Floats
 from limelight.evaluation.case import Case, area
 from limelight.outputs import Output
-from limelight.theory.orders import MOST_ENUMERATED, all_coalitions, beam_search, limits_by_enumeration
+from limelight.theory.orders import MOST_ENUMERATED, Order, all_coalitions, beam_search, limits_by_enumeration
 from limelight.theory.ratio_game import RatioGame
 from limelight.view import RatioView, Removal, SeenAlong
 
@@ -79,16 +79,13 @@ def _certified(case: Case, output: Output) -> Limits:
     with one_thread():
         best = best_order(game, 0, effort=effort)
         worst = best_order(game, 0, worst=True, effort=0)
-    found = _found(case, "mask", output)
-    if found.best > best.aopc:  # a method's order was better than the search's
-        return Limits(found.best, min(found.worst, worst.aopc), max(best.bound, found.best), "certified", None)
-    return Limits(best.aopc, min(found.worst, worst.aopc), best.bound, "certified", best.outputs)
+    return _reached(case, "mask", output, best, worst, "certified")
 
 
 def _enumerated(case: Case, removal: Removal, output: Output) -> Limits:
     outputs = case.quantity(output).of(case.answers[removal](all_coalitions(case.d)))
     limits = limits_by_enumeration(outputs, case.d)
-    return Limits(limits.best.aopc, limits.worst.aopc, limits.best.aopc, "enumerated", limits.best.outputs)
+    return _reached(case, removal, output, limits.best, limits.worst, "enumerated")
 
 
 def _searched(case: Case, removal: Removal, output: Output) -> Limits:
@@ -98,11 +95,24 @@ def _searched(case: Case, removal: Removal, output: Output) -> Limits:
         return quantity.of(answers(kept))
 
     best, worst = beam_search(ask, case.d, BEAM), beam_search(ask, case.d, BEAM, worst=True)
-    found = _found(case, removal, output)
-    how: How = "searched"
-    if found.best > best.aopc:
-        return Limits(found.best, min(found.worst, worst.aopc), np.inf, how, None)
-    return Limits(best.aopc, min(found.worst, worst.aopc), np.inf, how, best.outputs)
+    return _reached(case, removal, output, best, worst, "searched")
+
+
+def _reached(case: Case, removal: Removal, output: Output, best: Order, worst: Order, how: How) -> Limits:
+    """What these orders reach, or the orders at hand where they reach more.
+
+    Their curves are read as those of methods are, from the output of the whole text.
+    """
+    found, whole = _found(case, removal, output), case.whole[output]
+    highest, lowest = (whole - area(own.outputs) for own in (best, worst))
+    reached = max(highest, found.best)
+    return Limits(
+        best=reached,
+        worst=min(lowest, found.worst),
+        bound=max(highest + best.bound - best.aopc, reached),
+        how=how,
+        best_curve=best.outputs if highest >= found.best else None,
+    )
 
 
 def _found(case: Case, removal: Removal, output: Output) -> Limits:

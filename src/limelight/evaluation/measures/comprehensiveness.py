@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from limelight.evaluation.case import Case, area, part_name, spread_parts
 from limelight.evaluation.limits import limits_of
 from limelight.evaluation.measure import Score, measure
+from limelight.outputs import Output
 
 ABOVE_CHANCE, BEST_ABOVE_CHANCE, BOUND_ABOVE_CHANCE = "above chance", "best above chance", "bound above chance"
 ABOVE_WORST, BEST_ABOVE_WORST = "above worst", "best above worst"
@@ -65,10 +66,12 @@ def of_texts(case: Case) -> Iterator[Score]:
             place = {"removal": removal, "output": output}
             lost = case.whole[output] - case.chance(removal, output)
             limits = limits_of(case, removal, output)
+            above = _above(case, output, limits.best, area(lost))
+            width = _above(case, output, limits.best, limits.worst)
             yield Score(case.key("comprehensiveness", ALL, **place), area(lost))
-            yield Score(case.key("comprehensiveness", BEST_ABOVE_CHANCE, **place), _above(limits.best, area(lost)))
+            yield Score(case.key("comprehensiveness", BEST_ABOVE_CHANCE, **place), above)
             yield Score(case.key("comprehensiveness", BOUND_ABOVE_CHANCE, **place), limits.bound - area(lost))
-            yield Score(case.key("comprehensiveness", BEST_ABOVE_WORST, **place), _above(limits.best, limits.worst))
+            yield Score(case.key("comprehensiveness", BEST_ABOVE_WORST, **place), width)
             yield Score(case.key("comprehensiveness", limits.how, **place), 1.0)
             for part in spread_parts(output == case.output):
                 value = float(lost[case.step_of(part)])
@@ -79,6 +82,7 @@ def of_texts(case: Case) -> Iterator[Score]:
                     yield Score(case.key("comprehensiveness", f"best {part_name(part)}", **place), value)
 
 
-def _above(best: float, other: float) -> float:
+def _above(case: Case, output: Output, best: float, other: float) -> float:
     """By how much; what is rounding, as where no order differs from another, is nothing."""
-    return best - other if best - other > 1e-9 * max(abs(best), abs(other)) else 0.0
+    above = best - other
+    return above if case.d > 1 and above > case.rounding(output) else 0.0

@@ -37,8 +37,7 @@ def of_methods(case: Case) -> Iterator[Score]:
             if not signed:
                 continue
             lost = case.losses_alone(removal, output)
-            rounding = 1e-6 * max(abs(case.whole[output]), 1e-12)
-            moved = np.where(np.abs(lost) <= rounding, 0.0, np.sign(lost))
+            moved = np.where(np.abs(lost) <= case.rounding(output), 0.0, np.sign(lost))
             for judged in signed:
                 size = np.abs(judged.weights)
                 if not size.sum() > 0.0:
