@@ -174,6 +174,24 @@ def test_rounding_is_no_difference_between_orders() -> None:
     assert "nothing can be said" in evaluation.verdict[1]
 
 
+def test_fewer_steps_measure_the_best_order_and_chance_as_they_measure_methods() -> None:
+    text = " ".join(
+        "this film was great at first but far too long a plot of bad jokes that nobody could love yet its music is "
+        "superb and every actor gives an excellent show until an awful end makes us all feel sorry".split()
+    )
+    texts = [text, " ".join(reversed(text.split())), text.replace("great", "boring")]
+    model = limelight.load()
+    every, few = (limelight.evaluate(model, texts, ["shapley"], steps=steps) for steps in (None, 3))
+    assert not every.summary.is_at_most
+    assert few.summary.is_at_most  # nothing is proved of the lines between steps
+    one, other = (own.summary.standings("signed")[0].score.value for own in (every, few))
+    assert other == pytest.approx(one, abs=0.02)
+    place = {"removal": "mask", "output": "logit"}
+    for part in ("5%", "10%", "20%", "50%"):
+        key = Key("sufficiency", part, **place)
+        assert few.of(key) == pytest.approx(every.of(key), abs=STORED)
+
+
 def test_plausibility_by_hand() -> None:
     text = "the film was great but too long"
     weights = {METHOD: [[("great", 3.0), ("the", 2.0), ("long", 1.0)]]}

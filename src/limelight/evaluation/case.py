@@ -193,18 +193,19 @@ class Case:
         """Whether the mean over all sets of each size is known without drawing any."""
         return removal == "mask" and isinstance(self.view, RatioView) and self.quantity(output).is_linear
 
-    def chance(self, removal: Removal, output: Output) -> Floats:
-        """The mean output when 0, 1, … d words are removed at random: (d + 1,)."""
-        return cast(Floats, self._once(("chance", removal, output), lambda: self._chance(removal, output)))
+    def chance(self, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
+        """The mean output when 0, 1, … d words are removed at random, or they alone kept: (d + 1,)."""
+        return cast(Floats, self._once(("chance", removal, output, kept), lambda: self._chance(removal, output, kept)))
 
-    def _chance(self, removal: Removal, output: Output) -> Floats:
+    def _chance(self, removal: Removal, output: Output, kept: bool) -> Floats:
+        """Read at the same steps as the curves of methods."""
         if self.has_exact_chance(removal, output):
             from limelight.evaluation.limits import exact_chance
 
-            return exact_chance(self, output)
-        curves = [self.curve(order, removal, output) for order in self.random_orders]
-        mean: Floats = np.mean(curves, axis=0)
-        return mean
+            exact = cast(Floats, self._once(("exact chance", output), lambda: exact_chance(self, output)))
+            return self.at_all((exact[::-1] if kept else exact)[self.steps])
+        mean: Floats = np.mean([self.curve(order, removal, output) for order in self.random_orders], axis=0)
+        return mean[::-1] if kept else mean
 
     # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

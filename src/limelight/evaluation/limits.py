@@ -101,16 +101,18 @@ def _searched(case: Case, removal: Removal, output: Output) -> Limits:
 def _reached(case: Case, removal: Removal, output: Output, best: Order, worst: Order, how: How) -> Limits:
     """What these orders reach, or the orders at hand where they reach more.
 
-    Their curves are read as those of methods are, from the output of the whole text.
+    Their curves are read as those of methods are: from the output of the whole text, at the same steps. Where steps are
+    left out nothing is proved of the lines between them, so that the best is known from below alone.
     """
     found, whole = _found(case, removal, output), case.whole[output]
-    highest, lowest = (whole - area(own.outputs) for own in (best, worst))
+    highest, lowest = (whole - area(case.at_all(own.outputs[case.steps])) for own in (best, worst))
+    all_steps = len(case.steps) > case.d
     reached = max(highest, found.best)
     return Limits(
         best=reached,
         worst=min(lowest, found.worst),
-        bound=max(highest + best.bound - best.aopc, reached),
-        how=how,
+        bound=max(highest + best.bound - best.aopc, reached) if all_steps else np.inf,
+        how=how if all_steps else "searched",
         best_curve=best.outputs if highest >= found.best else None,
     )
 

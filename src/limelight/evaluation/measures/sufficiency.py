@@ -34,7 +34,7 @@ def of_methods(case: Case) -> Iterator[Score]:
     for removal in case.removals:
         for output in case.outputs:
             whole = case.whole[output]
-            chance = whole - case.chance(removal, output)[::-1]
+            chance = whole - case.chance(removal, output, kept=True)
             place = {"removal": removal, "output": output}
             yield Score(case.key("sufficiency", ALL, **place), area(chance))
             for part in spread_parts(output == case.output):
