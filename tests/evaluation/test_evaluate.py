@@ -296,6 +296,7 @@ GOOD = ["the film was great", "not very good"]
         ({"rationales": [None]}, InputError, "1 rationales for 2 texts"),
         ({"counterfactuals": ["the film was great", None]}, InputError, "is the text itself"),
         ({"counterfactuals": [3, None], "ids": ["x1", "x2"]}, InputError, "text 'x1' must be a text"),
+        ({"counterfactuals": [None, " "], "ids": ["x1", "x2"]}, EmptyTextError, "the counterfactual of text 'x2': "),
         ({"elsewhere": [1]}, InputError, "mapping"),
         ({"elsewhere": {"lime": [[], []]}}, InputError, "rename it"),
         ({"elsewhere": {"mine": [[]]}}, InputError, "explains 1 texts, and there are 2"),
@@ -312,3 +313,19 @@ def test_bad_input_is_named(arguments: dict[str, Any], kind: type[LimelightError
     asked: dict[str, Any] = {"texts": GOOD, "methods": ["gxi"], **arguments}
     with pytest.raises(kind, match=says.replace("(", r"\(")):
         limelight.evaluate(small_model(), **asked)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"elsewhere": {"mine": [[], [("zebra", 1.0)]]}}, {"counterfactuals": [None, " "]}],
+    ids=lambda own: next(iter(own)),
+)
+def test_what_does_not_fit_the_last_text_is_said_before_the_first_is_judged(
+    wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(*given: object) -> None:
+        raise AssertionError("a text was judged")
+
+    monkeypatch.setattr("limelight.evaluation.run.judge", judged)
+    with pytest.raises(InputError, match="text 2"):
+        limelight.evaluate(small_model(), GOOD, ["gxi"], **wrong)

@@ -21,7 +21,7 @@ from limelight.errors import (
     shown,
 )
 from limelight.evaluation.case import Beside
-from limelight.evaluation.elsewhere import Elsewhere, read_elsewhere
+from limelight.evaluation.elsewhere import Elsewhere, read_elsewhere, weights_of
 from limelight.evaluation.explainer import Explainer, check_options, chosen_methods, output_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
@@ -108,7 +108,7 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
     check_model(model)
     given = _texts(texts)
     ids = _ids(asking.ids, len(given))
-    views = [_view(model, text, id) for text, id in zip(given, ids, strict=True)]
+    views = [_view(model, text, f"text {shown(id)}") for text, id in zip(given, ids, strict=True)]
     first = views[0]
     if not isinstance(first, Perturbable):
         raise CapabilityError("this model cannot be asked about a text with words removed, so no method can be judged")
@@ -126,6 +126,7 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
         why = "; ".join(skipped.values())
         raise CapabilityError(f"none of the methods applies to this model: {why or 'name at least one'}")
     check_options(asking.options, chosen)
+    _check_elsewhere(elsewhere, views, ids, asking.features)
     besides = [
         Beside(rationale, counterfactual)
         for rationale, counterfactual in zip(
@@ -134,6 +135,9 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
             strict=True,
         )
     ]
+    for beside, id in zip(besides, ids, strict=True):
+        if beside.counterfactual is not None:
+            _view(model, beside.counterfactual, f"the counterfactual of text {shown(id)}")
     beside_texts = [
         name
         for name, own in (("rationales", asking.rationales), ("counterfactuals", asking.counterfactuals))
@@ -228,14 +232,23 @@ def _names(given: Sequence[str] | str | None) -> Sequence[str] | str | None:
     return list(given)
 
 
-def _view(model: Classifier, text: Any, id: int | str) -> View:
+def _check_elsewhere(
+    elsewhere: Mapping[str, Elsewhere], views: Sequence[View], ids: Sequence[int | str], features: Wanted
+) -> None:
+    """A word or span that is not in its text is known before hours are spent on the texts before it."""
+    for own in elsewhere.values():
+        for number, view in enumerate(views):
+            weights_of(own, number, ids[number], view.document, features_of(view.document, features))
+
+
+def _view(model: Classifier, text: Any, called: str) -> View:
     """A text that cannot be read is known before hours are spent on the others."""
     try:
         return view_of(model, text)
     except (EmptyTextError, InputError) as error:
         if type(error) not in (EmptyTextError, InputError):
             raise
-        raise type(error)(f"text {shown(id)}: {error}") from error
+        raise type(error)(f"{called}: {error}") from error
 
 
 def _rationale_share(views: Sequence[View], besides: Sequence[Beside], features: Wanted) -> float:
