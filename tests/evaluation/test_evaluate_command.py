@@ -200,3 +200,22 @@ def test_a_damaged_evaluation_is_refused(asked: Options) -> None:
             limelight.Evaluation.from_dict({**written, key: value})
     with pytest.raises(InputError, match="no evaluation"):
         limelight.Evaluation.from_dict([])  # type: ignore[arg-type]
+
+
+def test_a_missing_text_is_left_out_and_named(asked: Options) -> None:
+    rows = [{"id": "a", "text": TEXTS[0]}, {"id": "b", "text": None}, {"id": "c", "text": TEXTS[1]}]
+    asked.data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    evaluation = run(asked, SILENT)
+    assert [own["id"] for own in evaluation.documents] == ["a", "c"]
+    assert list(evaluation.about["left_out"]) == ["b"]
+    assert "1 text of the data was left out, because the model cannot read it." in evaluation.verdict
+
+
+def test_without_comprehensiveness_the_verdict_still_says_what_was_left_out(asked: Options) -> None:
+    rows = [{"id": "a", "text": TEXTS[0]}, {"id": "b", "text": ""}]
+    asked.data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    few = replace(asked, methods=["gxi"], measures=["sign", "out-of-distribution"], options={})
+    said = " ".join(run(few, SILENT).verdict)
+    assert "there is no ranking" in said
+    assert "1 text of the data was left out" in said
+    assert "Not measured: out-of-distribution" in said

@@ -181,13 +181,17 @@ def _rows(options: Options) -> list[dict[str, Any]]:
     return found
 
 
-def _string(options: Options, row: Mapping[str, Any], column: str, number: int) -> str:
-    if not isinstance(row[column], str):
+def _string(options: Options, row: Mapping[str, Any], column: str, number: int) -> Any:
+    """A text; None where the row has none, which is left out like any other text that cannot be read."""
+    value = row[column]
+    if value is None or value != value:  # pandas writes a missing text as a number that is none
+        return None
+    if not isinstance(value, str):
         raise DataError(
-            f"{options.data}: column {column!r} must hold texts, but row {number} is {row[column]!r:.40}; name the "
+            f"{options.data}: column {column!r} must hold texts, but row {number} is {value!r:.40}; name the "
             "right column"
         )
-    return str(row[column])
+    return value
 
 
 def _readable(

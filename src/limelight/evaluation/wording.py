@@ -30,6 +30,8 @@ def verdict(evaluation: Evaluation) -> Iterator[str]:
     summary = evaluation.summary
     if not any(summary.members(table) for table in ("signed", "unsigned")):
         yield "Comprehensiveness was not measured, so there is no ranking."
+        yield from _of_kind(evaluation)
+        yield from _left_out(evaluation)
         return
     yield _asked(evaluation)
     yield from _of_kind(evaluation)
@@ -52,6 +54,8 @@ def _asked(evaluation: Evaluation) -> str:
 
 
 def _texts(evaluation: Evaluation) -> str:
+    if len(evaluation) == 1:
+        return "pair of texts" if evaluation.about.get("pairs") else "text"
     return "pairs of texts" if evaluation.about.get("pairs") else "texts"
 
 
@@ -183,10 +187,6 @@ def _caveats(evaluation: Evaluation) -> Iterator[str]:
                 f"With words {_REMOVED.get(removal, removal)}, {share} of the outputs lie outside the range of whole "
                 "texts: the model is asked about inputs that it was not made for."
             )
-    if cut := evaluation.about.get("cut"):
-        yield f"{cut:,} of {len(evaluation):,} texts are longer than the model reads, and were cut."
-    if left_out := evaluation.about.get("left_out"):
-        yield f"{len(left_out):,} texts of the data were left out, because the model cannot read them."
     noise = evaluation.about.get("noise") or {"texts": 0}
     if noise["texts"]:
         yield (
@@ -195,6 +195,17 @@ def _caveats(evaluation: Evaluation) -> Iterator[str]:
             "was made from, and the noise lowers all scores."
         )
     yield from _sampling(evaluation)
+    yield from _left_out(evaluation)
+
+
+def _left_out(evaluation: Evaluation) -> Iterator[str]:
+    """Texts, measures and methods that are not in the numbers, or not as a whole."""
+    if cut := evaluation.about.get("cut"):
+        yield f"{cut:,} of {len(evaluation):,} texts are longer than the model reads, and were cut."
+    if left_out := evaluation.about.get("left_out"):
+        of_texts = "text of the data was" if len(left_out) == 1 else "texts of the data were"
+        them = "it" if len(left_out) == 1 else "them"
+        yield f"{len(left_out):,} {of_texts} left out, because the model cannot read {them}."
     if unfit := evaluation.about.get("unfit"):
         yield f"Not measured: {'; '.join(f'{name} ({why})' for name, why in unfit.items())}."
     if skipped := evaluation.about.get("skipped"):
