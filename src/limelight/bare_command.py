@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from limelight.errors import LimelightError
+from limelight.show.visible import visible
 
 _USER_ERROR, _INTERRUPTED = 2, 130
 
@@ -15,10 +16,10 @@ def status_of(command: Callable[[], object]) -> int:
     try:
         result = command()
     except LimelightError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(visible(f"error: {error}"), file=sys.stderr)
         return _USER_ERROR
     except KeyboardInterrupt:
         print("stopped: give the same command again to go on", file=sys.stderr)
         return _INTERRUPTED
-    print(result)
+    print(*map(visible, str(result).split("\n")), sep="\n")  # names of labels and methods are others'
     return 0

@@ -219,3 +219,16 @@ def test_without_comprehensiveness_the_verdict_still_says_what_was_left_out(aske
     assert "there is no ranking" in said
     assert "1 text of the data was left out" in said
     assert "Not measured: out-of-distribution" in said
+
+
+def test_names_do_not_act_on_a_terminal_without_rich(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "texts.csv").write_text("text\nthe film was great\nnot very good\n")
+    (tmp_path / "theirs.csv").write_text("id,word,weight,method\n1,film,1,a\x1b[31mb\n2,good,-1,a\x1b[31mb\n")
+    files = [str(tmp_path / "texts.csv"), "--elsewhere", str(tmp_path / "theirs.csv"), "--out", str(tmp_path / "out")]
+    assert plain_main([*files, "--model", model, "--method", "gxi"]) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "a␛[31mb" in said
+    assert len(said.splitlines()) > 3
