@@ -329,3 +329,15 @@ def test_what_does_not_fit_the_last_text_is_said_before_the_first_is_judged(
     monkeypatch.setattr("limelight.evaluation.run.judge", judged)
     with pytest.raises(InputError, match="text 2"):
         limelight.evaluate(small_model(), GOOD, ["gxi"], **wrong)
+
+
+def test_two_texts_decide_nothing_however_alike() -> None:
+    """Both methods reach the best order on both texts: that may be chance."""
+    model = limelight.wrap(rule, labels=["no", "yes"])
+    texts = ["a good film", "the cast was great"]
+    right = [truth(text, "yes") for text in texts]
+    evaluation = limelight.evaluate(model, texts, ["leave-one-out"], elsewhere={"truth": [*right]})
+    said = " ".join(evaluation.verdict)
+    assert "undecided whether it is better than chance with 2 texts" in said
+    assert "Equally good" not in said
+    assert "1.00 finds" not in said

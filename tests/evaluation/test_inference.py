@@ -142,12 +142,22 @@ def test_documents_without_a_value_have_no_say():
 
 
 def test_documents_that_are_alike_have_an_interval_of_a_point():
-    for n in (3, 20, 80):
+    for n in (6, 20, 80):
         same = mean(np.full(n, 0.1))
         assert same.low == same.high == same.value == pytest.approx(0.1)
         comparison = against(np.full(n, 0.3), np.ones(n), 0.3)
         assert comparison.p == 1.0
-        assert comparison.p_equal == 0.0
+        assert comparison.p_equal == 0.5**n
+        assert against(np.full(n, 0.3), np.ones(n)).p == 2.0 * 0.5**n
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_few_documents_that_are_alike_prove_nothing(n):
+    same = against(np.ones(n), np.ones(n))
+    assert same.value == 1.0
+    assert math.isnan(same.interval.low)
+    assert math.isnan(same.interval.high)
+    assert verdict_of_difference(same).verdict == "undecided"
 
 
 def test_equal_seeds_give_equal_bytes_and_nothing_given_is_changed():

@@ -275,13 +275,13 @@ def stars(texts: Sequence[str]) -> Any:
 
 def test_a_regression_has_no_label_to_turn_and_says_so() -> None:
     model = limelight.wrap(stars, kind="regression")
-    texts = [text.lower() for text in TEXTS]
+    texts = [text.lower() for text in TEXTS] * 3  # six of them count
     evaluation = limelight.evaluate(
         model,
         texts,
         ["leave-one-out", "shapley", "gxi"],
         measures="all",
-        counterfactuals=[None, texts[0], None, None],
+        counterfactuals=[None, texts[0], *[None] * 10],
         elsewhere={"sizes": [[(text.split()[0], 1.0)] for text in texts]},
     )
     assert evaluation.about["outputs"] == ["value"]

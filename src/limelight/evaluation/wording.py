@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.evaluation.inference import Interval
+from limelight.evaluation.inference import Interval, mean
 from limelight.evaluation.measure import Key
 from limelight.evaluation.measures.sampling import TEXTS
 from limelight.evaluation.summary import Compared, Standing, Summary
@@ -112,7 +112,7 @@ def _of_method(evaluation: Evaluation, standing: Standing) -> str:
 def _direction(evaluation: Evaluation, method: str) -> str:
     """What the measure `sign` says of a method with signs."""
     place = {"removal": evaluation.summary.removal, "output": evaluation.summary.output}
-    sign = evaluation.summary.mean(Key("sign", "", method, **place))
+    sign = mean(evaluation.of(Key("sign", "", method, **place)))  # a claim: not by the interval for description
     if math.isnan(sign.value):
         return ""
     right = f"{sign.value:.0%}".replace("%", " %")
