@@ -188,3 +188,11 @@ def test_labels_of_the_data_may_have_other_names(tmp_path: Path) -> None:
         data, tmp_path / "out", methods=["gxi"], label_column="y", label_names={"0": "negative", "1": "positive"}
     )
     assert [document.truth for document in done.documents()] == ["positive", "negative", None]
+
+
+@pytest.mark.parametrize("limit", [2, 3, None])
+def test_a_column_that_no_line_has_is_missing_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
+    data = write(tmp_path / "data.jsonl", reviews(3))
+    with pytest.raises(InputError, match="did you mean 'label'"):
+        rows_of(data, label="lable", limit=limit)
+    assert len(rows_of(data, label="label", limit=limit)) == (limit or 3)

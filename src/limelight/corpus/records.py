@@ -20,20 +20,23 @@ _AT_ONCE = 256
 _BOM = b"\xef\xbb\xbf"
 
 
-def stream(file: Path, wanted: Sequence[str]) -> Iterator[Record]:
-    """The records of a file; a value that a JSON line leaves out is None."""
+def stream(file: Path, wanted: Sequence[str], most: int | None = None) -> Iterator[Record]:
+    """The records of a file, the first ones where there are more than `most`.
+
+    A value that a JSON line leaves out is None; a column that all of the lines read leave out is an error.
+    """
     suffix = file.suffix.lower()
     if suffix == ".parquet":
-        yield from _of_parquet(file, wanted)
+        yield from islice(_of_parquet(file, wanted), most)
         return
     if suffix not in SUFFIXES:
         raise unknown_suffix(file)
     try:
         with file.open("rb") as opened:
             if suffix in (".jsonl", ".ndjson"):
-                yield from _of_json(file, opened, wanted)
+                yield from _of_json(file, opened, wanted, most)
             else:
-                yield from _of_csv(file, opened, wanted, "," if suffix == ".csv" else "\t")
+                yield from islice(_of_csv(file, opened, wanted, "," if suffix == ".csv" else "\t"), most)
     except OSError as error:
         raise unreadable(file, error) from error
 
@@ -82,11 +85,10 @@ def _some(file: Path, reader: Any, count: int) -> list[tuple[int, list[str]]]:
         csv.field_size_limit(limit)
 
 
-def _of_json(file: Path, opened: BinaryIO, wanted: Sequence[str]) -> Iterator[Record]:
+def _of_json(file: Path, opened: BinaryIO, wanted: Sequence[str], most: int | None) -> Iterator[Record]:
     seen: dict[str, None] = {}
-    for number, line in enumerate(_lines(file, opened), start=1):
-        if line.isspace():
-            continue
+    lines = ((number, line) for number, line in enumerate(_lines(file, opened), start=1) if not line.isspace())
+    for number, line in islice(lines, most):
         record = json_record(file, number, line)
         seen.update(dict.fromkeys(record))
         yield number, [record.get(name) for name in wanted]

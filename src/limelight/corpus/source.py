@@ -133,12 +133,10 @@ class Source:
         for file in self.files:
             if left == 0:
                 return
-            for place, values in stream(file, names):
-                yield file, place, dict(zip(names, values, strict=True))
+            for place, values in stream(file, names, left):
                 if left is not None:
                     left -= 1
-                    if left == 0:
-                        return
+                yield file, place, dict(zip(names, values, strict=True))
 
     def _truth(self, values: Mapping[str, Any]) -> str | None:
         if self.chosen.label is None or _is_missing(values[self.chosen.label]):
