@@ -12,7 +12,8 @@ import pytest
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
 from limelight.corpus.disagreement import disagreement, noise_of
-from limelight.corpus.mistakes import Mistake
+from limelight.corpus.mistakes import NO_LABEL, Mistake
+from limelight.corpus.report import report
 from limelight.errors import ParameterError, UnknownNameError
 from limelight.evidence import evidence
 
@@ -153,6 +154,19 @@ def test_of_labels_that_do_not_exclude_each_other_one_of_those_given_is_right(tm
     corpus = corpus_of(tmp_path / "corpus", texts, labels=("toxic", "insult"), kind="multi-label")
     assert corpus.texts(wrong=True).total == 0
     assert corpus.texts(wrong=False).total == 2
+
+
+def test_a_text_that_is_given_no_label_is_not_called_by_the_likeliest(tmp_path: Path) -> None:
+    more = {"labels": ("toxic", "insult"), "logits": (-1.0, -2.0), "model": "multi-label"}
+    texts = [text_of("you fool", {"lime": [-3.0, 2.0]}, truth=truth, **more) for truth in ["toxic", "insult"] * 6]
+    corpus = corpus_of(tmp_path / "corpus", texts, labels=("toxic", "insult"), kind="multi-label")
+    mistakes = corpus.summary.mistakes
+    found = {own.mistake: (own.texts, own.of) for own in mistakes.confusions()}
+    assert found == {Mistake(NO_LABEL, "insult"): (6, 12), Mistake(NO_LABEL, "toxic"): (6, 12)}
+    (guilty,) = mistakes.words("lime", Mistake(NO_LABEL, "toxic"), all_words=True)
+    assert (guilty.word, guilty.push) == ("you", 3.0)  # it speaks against the true label, which was explained
+    page = report(corpus)[0].read_text()
+    assert "no label" in page
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────

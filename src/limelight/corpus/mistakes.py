@@ -17,6 +17,9 @@ from limelight.corpus.means import Columns, Sums, share
 from limelight.corpus.stop_words import is_folded
 from limelight.corpus.words import LEAST_TEXTS, WordSums, plain
 
+NO_LABEL = "no label"
+"""What a model says whose labels do not exclude each other, where it gives none of them a chance of one half."""
+
 
 class Mistake(NamedTuple):
     """What the model says, and what the data says."""
@@ -106,12 +109,13 @@ class Mistakes:
             head = flat.heads[explained[0]] if explained else None
             if head is None or head.truth is None or head.label is None:
                 continue
-            self._labelled[head.label] = self._labelled.get(head.label, 0) + 1
-            held.setdefault(head.label, []).append(explained[0])
+            said = head.label if head.label in head.assigned else NO_LABEL
+            self._labelled[said] = self._labelled.get(said, 0) + 1
+            held.setdefault(said, []).append(explained[0])
             if not is_wrong(head):
                 continue
             self._wrong += 1
-            mistake = Mistake(head.label, head.truth)
+            mistake = Mistake(said, head.truth)
             self._confused[mistake] = self._confused.get(mistake, 0) + 1
             for method, (i, sign) in self._guilty(flat, explained, mistake).items():
                 pushing.setdefault((method, mistake), []).append((i, sign))
