@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -368,3 +369,20 @@ def test_the_process_is_left_as_it_was(tmp_path: Path, data: Path) -> None:
     corpus.run(data, tmp_path / "on", methods=["gxi"])
     assert gc.isenabled()
     assert (torch.get_num_threads(), dict(os.environ)) == (threads, environment)
+
+
+def stars(texts: Sequence[str]) -> Any:
+    return np.array([3.0 + text.count("good") for text in texts])
+
+
+def test_a_model_of_pairs_may_be_given_as_it_is(tmp_path: Path) -> None:
+    def says(texts: Sequence[tuple[str, str]]) -> Any:
+        return np.array([[0.2, 0.8] if "good" in first else [0.6, 0.4] for first, _ in texts])
+
+    data = write(tmp_path / "data.jsonl", [{"a": "good film", "b": "nice"}, {"a": "bad film", "b": "dull"}])
+    model = limelight.wrap(says, labels=["no", "yes"], pairs=True)
+    asked: dict[str, Any] = {"methods": ["leave-one-out"], "text_column": "a", "second_column": "b"}
+    done = corpus.run(data, tmp_path / "out", model, **asked)
+    assert [one.sides for one in done] == [(0, 0, 1), (0, 0, 1)]
+    with pytest.raises(ParameterError, match="pairs cannot be changed"):
+        corpus.run(data, tmp_path / "other", limelight.wrap(stars, kind="regression"), **asked)

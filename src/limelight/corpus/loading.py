@@ -60,7 +60,8 @@ class Loaded:
             loading = Loading(None if given is None else os.fspath(given), options)
             return cls(loading.load(), loading)
         check_model(given)
-        if asked := [name for name, value in options.items() if value is not None]:
+        has_it = {"pairs"} if reads_pairs(given) else set()  # type: ignore[arg-type]
+        if asked := [name for name, value in options.items() if value is not None and name not in has_it]:
             from limelight.errors import ParameterError
 
             raise ParameterError(
