@@ -386,3 +386,16 @@ def test_a_model_of_pairs_may_be_given_as_it_is(tmp_path: Path) -> None:
     assert [one.sides for one in done] == [(0, 0, 1), (0, 0, 1)]
     with pytest.raises(ParameterError, match="pairs cannot be changed"):
         corpus.run(data, tmp_path / "other", limelight.wrap(stars, kind="regression"), **asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"shard_size": 0}, "shard_size must be a whole number of at least 1: got 0"),
+        ({"gpus_per_worker": 1}, "gpus_per_worker is for the actors of Ray"),
+        ({"model": limelight.wrap(stars, kind="regression"), "label_column": "stars"}, "name it by carry"),
+    ],
+)
+def test_what_would_be_passed_over_is_an_error(tmp_path: Path, data: Path, asked: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        corpus.run(data, tmp_path / "out", methods=["leave-one-out"], **asked)

@@ -85,6 +85,11 @@ def run(
             "a corpus cannot be limited by seconds, since its results would depend on the machine: use n_samples"
         )
     whole_number("workers", workers, 1)
+    if gpus_per_worker and not ray:
+        raise ParameterError(
+            f"gpus_per_worker is for the actors of Ray: got {shown(gpus_per_worker)} without ray; name a cluster by "
+            'ray, or use device="cuda" on this machine'
+        )
     names = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     if not names:
         raise InputError("methods is empty: name at least one")
@@ -114,7 +119,13 @@ def run(
         memory = identity["computing"]["memory_bytes"]
         questions = Questions(names, target, features, removal, output, parts, seed, options, memory)
         check_call(loaded.model, questions)
-        size = whole_number("shard_size", shard_size or (OWN_SHARD if loaded.is_own else SHARD), 1)
+        if label_column is not None and loaded.kind == "regression":
+            raise InputError(
+                f"a regression gives a number, so no label can be right or wrong: got label_column={label_column!r}; "
+                "name it by carry, to have it in the result"
+            )
+        usual = OWN_SHARD if loaded.is_own else SHARD
+        size = whole_number("shard_size", usual if shard_size is None else shard_size, 1)
         manifest, layout = _manifest(folder, source, loaded, identity, questions, size, keep_text, progress)
         done = folder.done()
         todo = [number for number in range(manifest["shards"]["count"]) if number not in done]
