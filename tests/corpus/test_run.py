@@ -399,3 +399,13 @@ def test_a_model_of_pairs_may_be_given_as_it_is(tmp_path: Path) -> None:
 def test_what_would_be_passed_over_is_an_error(tmp_path: Path, data: Path, asked: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         corpus.run(data, tmp_path / "out", methods=["leave-one-out"], **asked)
+
+
+def test_a_frame_has_carried_columns_of_any_name(tmp_path: Path) -> None:
+    rows = [{"text": "good film", "weight": 3, "feature": "x"}, {"text": "bad film", "weight": 4, "feature": "y"}]
+    data = write(tmp_path / "data.jsonl", rows)
+    frame = corpus.run(data, tmp_path / "out", methods=["gxi"], carry=["weight", "feature"]).to_frame()
+    assert frame["feature"].tolist() == ["good", "film", "bad", "film"]
+    assert frame["weight (carried)"].tolist() == [3, 3, 4, 4]
+    assert frame["feature (carried)"].tolist() == ["x", "x", "y", "y"]
+    assert frame.columns.is_unique

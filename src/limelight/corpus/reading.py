@@ -231,7 +231,8 @@ class Corpus:
         """A pandas DataFrame with a row per document, method, target and feature, in their order.
 
         Columns: id, row, truth, label, method, target, feature, weight, stderr (NaN where there is none), and the ones
-        that were carried through. All of it is in memory at once: for more than that, see `tables`.
+        that were carried through; of these `feature` and `weight` have " (carried)" behind their names. All of it is in
+        memory at once: for more than that, see `tables`.
         """
         try:
             import pandas
@@ -252,6 +253,7 @@ def _exploded(table: Any, once: Sequence[str]) -> Any:
     counts = np.asarray(pyarrow.compute.list_value_length(features), dtype=np.int64)
     stderr = [np.full(n, np.nan) if e is None else e for e, n in zip(_lists(table["stderr"]), counts, strict=True)]
     frame = table.select(list(once)).take(np.repeat(np.arange(table.num_rows), counts)).to_pandas()
+    frame.columns = [*once[:6], *map(_carried, once[6:])]
     frame["feature"] = pyarrow.compute.list_flatten(features).to_pandas().to_numpy()
     frame["weight"] = np.asarray(pyarrow.compute.list_flatten(weights))
     frame["stderr"] = np.concatenate(stderr) if stderr else np.zeros(0)
@@ -260,7 +262,15 @@ def _exploded(table: Any, once: Sequence[str]) -> Any:
 
 def _framed(once: Sequence[str]) -> list[str]:
     """The columns of a frame in their order: the carried ones last."""
-    return [*once[:6], "feature", "weight", "stderr", *once[6:]]
+    return [*once[:6], *_OF_FEATURES, *map(_carried, once[6:])]
+
+
+_OF_FEATURES = ("feature", "weight", "stderr")
+
+
+def _carried(name: str) -> str:
+    """What a carried column is called beside those of a frame: none of them takes its place."""
+    return f"{name} (carried)" if name in _OF_FEATURES else name
 
 
 def _lists(column: Any) -> list[Any]:
