@@ -35,6 +35,11 @@ def test_a_batch_has_the_rows_of_a_run(tmp_path: Path) -> None:
         corpus.explain_batch(model, texts, ids=[1, 2])
 
 
+def test_one_text_is_no_batch() -> None:
+    with pytest.raises(InputError, match=r"write \[text\] for one"):
+        corpus.explain_batch(limelight.load(), "good film", ["gxi"])
+
+
 def test_a_batch_has_the_types_of_a_shard(tmp_path: Path) -> None:
     """Also where a column is null throughout; a missing text of pandas is one of Arrow."""
     import pyarrow

@@ -78,6 +78,8 @@ def test_an_unfinished_or_damaged_corpus(done: Corpus, tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="holds no corpus"):
         corpus.open(tmp_path)
+    with pytest.raises(InputError, match="holds no corpus"):
+        corpus.open(done.folder / "manifest.json")
     shutil.copytree(done.folder, tmp_path / "copy")
     copy = corpus.open(tmp_path / "copy")
     first = copy.shards()[0]

@@ -12,7 +12,7 @@ from limelight.corpus.rows import Row, as_columns
 from limelight.corpus.schema import Layout
 from limelight.corpus.source import own_id
 from limelight.document import Text
-from limelight.errors import InputError
+from limelight.errors import InputError, shown
 from limelight.explainers.method import find
 from limelight.explaining import check_model, reads_pairs
 from limelight.view import Classifier
@@ -42,6 +42,8 @@ def explain_batch(
     ids give the same numbers, whatever batch they are in. The other arguments are those of `limelight.compare`.
     """
     check_model(model)
+    if isinstance(texts, str):
+        raise InputError(f"texts must be a list of texts: got {shown(texts)}; write [text] for one")
     if ids is not None and len(ids) != len(texts):
         raise InputError(f"{len(texts)} texts have {len(ids)} ids: give one id for each text")
     names = [own_id(i, text) for i, text in enumerate(texts, start=1)] if ids is None else list(map(str, ids))

@@ -34,7 +34,7 @@ def open(folder: str | os.PathLike[str]) -> Corpus:
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
             f"{path} holds no corpus: there is no {MANIFEST} in it; give a folder of limelight corpus run"
         ) from error
