@@ -341,3 +341,9 @@ def test_two_texts_decide_nothing_however_alike() -> None:
     assert "undecided whether it is better than chance with 2 texts" in said
     assert "Equally good" not in said
     assert "1.00 finds" not in said
+
+
+def test_copies_of_a_text_are_said_to_make_intervals_too_short() -> None:
+    said = " ".join(limelight.evaluate(small_model(), [*GOOD, GOOD[0]], ["gxi"]).verdict)
+    assert "1 of 3 texts are copies of others" in said
+    assert "copies" not in " ".join(limelight.evaluate(small_model(), GOOD, ["gxi"]).verdict)

@@ -131,6 +131,7 @@ def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
         "pairs": plan.pairs,
         "windows": len(plan.in_windows),
         "cut": len(plan.cut),
+        "copies": len(plan.texts) - len(set(plan.texts)),
         "noise": {"texts": len(noise), "moved": float(np.mean(noise)) if noise else 0.0},
         "target": asking.target,
         "features": asking.features if isinstance(asking.features, str) else "spans",

@@ -166,6 +166,8 @@ def _caveats(evaluation: Evaluation) -> Iterator[str]:
     if len(evaluation) < _FEW:
         few = f"{len(evaluation)} texts are" if len(evaluation) != 1 else "One text is"
         yield f"{few} few: below {_FEW} these intervals may be too short."
+    if copies := evaluation.about.get("copies"):
+        yield f"{copies:,} of {len(evaluation):,} texts are copies of others: intervals are too short by that."
     if 0 < summary.silent < len(evaluation):
         yield (
             f"{summary.silent:,} of {len(evaluation):,} texts do not count in these scores: they have one word, or no "
