@@ -164,6 +164,28 @@ def test_few_samples_are_as_many_as_the_fewest_orders_ask_for(words: int, estima
     assert (again.weights == e.weights).all()
 
 
+def test_few_samples_have_few_columns_and_are_better_too() -> None:
+    """As many columns as for thousands of samples, or none, had 2 to 4 times the squared error."""
+    text = "The plot is thin and the end is weak , but what a wonderful cast , and the music is great"
+    model, target, words = limelight.load(), ("positive", "negative"), {"features": "occurrences"}
+    opaque, limit = (
+        Opaque(model=model),
+        limelight.explain(model, text, "lime-limit", target=target, n_samples=80, **words),
+    )
+    values = limelight.explain(model, text, "shapley", target=target, **words).weights
+
+    def error(method: str, truth: np.ndarray, **options: Any) -> float:
+        asked = {"target": target, "output": "logit", **words, **options}
+        found = [limelight.explain(opaque, text, method, seed=seed, **asked).weights for seed in range(12)]
+        return float(np.mean([((own - truth) ** 2).sum() for own in found]))
+
+    assert len(values) == 21
+    few = error("lime", limit.weights, n_samples=80)
+    assert few < 0.4 * error("lime", limit.weights, n_samples=80, sampling="official")
+    pairs = error("shapley", values, n_samples=162, estimator="pairs")
+    assert pairs < 0.6 * error("shapley", values, n_permutations=8)  # asks for as many
+
+
 def test_an_additive_game_is_found_to_the_last_digits() -> None:
     """Products in float32 are followed by steps that find the lost digits again."""
     c = np.random.default_rng(3).normal(size=30)

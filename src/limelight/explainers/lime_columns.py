@@ -11,6 +11,7 @@ towards it, which the errors do not tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,9 @@ from limelight.theory.values import LimeDesign
 
 FOLDS = 5
 _STRONGEST = 20
-"""Words whose products are among the columns: with 16 to 32 of them errors differ by a few percent."""
+"""Words whose products are among the columns, at most: with 16 to 32 of them errors differ by a few percent."""
+_SAMPLES_PER_PRODUCT = 2
+"""Samples beyond one for each word that a product takes: with fewer samples fewer words are better."""
 _EASILY = 10.0
 """How much more easily the bend is found than products: four numbers have many samples each."""
 _RIDGE = 5.0
@@ -30,8 +33,8 @@ _RIDGE = 5.0
 
 
 def is_worthwhile(n: float, d: int) -> bool:
-    """Whether n samples that remove two words or more can tell columns apart, half as many again as the words."""
-    return 2 * n >= 3 * d + 100
+    """Whether n samples that remove two words or more can tell a bend from the words."""
+    return 2 * n >= 3 * d + 20
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class LimeColumns:
         lines = np.stack([_line(gram - grams[k], moment - moments[k]) for k in range(FOLDS)])
         spreads = (x @ lines.T.astype(np.float32)).std(axis=0).astype(np.float64)
         c = lines / np.where(spreads > 0.0, spreads, 1.0)[:, None]
-        top = np.argsort(-np.abs(whole), kind="stable")[:_STRONGEST]
+        top = np.argsort(-np.abs(whole), kind="stable")[: _strongest(n - d)]
         return cls(
             c=c,
             t_0=-c @ mean_z,
@@ -184,6 +187,12 @@ class LimeColumns:
         games = PolynomialGames(shapes, self.t_0, self.c)
         by_size, with_feature = games.means_by_size(), games.means_with_feature(design.size_weights)
         return _EASILY * design.weights_of(by_size.mean(axis=0), with_feature.mean(axis=0))
+
+
+def _strongest(more: int) -> int:
+    """How many words have k (k - 1) / 2 products that so many samples more than words can tell apart."""
+    products = max(more, 0) // _SAMPLES_PER_PRODUCT
+    return min(_STRONGEST, (1 + math.isqrt(1 + 8 * products)) // 2)
 
 
 def _line(gram: Floats, moment: Floats) -> Floats:

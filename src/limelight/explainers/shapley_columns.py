@@ -17,6 +17,8 @@ from limelight.explainers.lime_columns import FOLDS
 from limelight.theory.odd_game import OddGame, sign_moments, size_weights
 
 _STRONGEST = 16
+_PAIRS_PER_WORD = 8
+"""Pairs beyond one for each word that a strong word's columns take: with fewer pairs fewer words are better."""
 _RIDGE = 5.0
 """Of the linear fit that says what is strong and along which line the game bends, in pairs of samples."""
 _EASILY = 10.0
@@ -24,8 +26,8 @@ _EASILY = 10.0
 
 
 def is_worthwhile(pairs: int, d: int) -> bool:
-    """Whether so many pairs can tell the columns apart."""
-    return 2 * pairs >= 3 * d + 100
+    """Whether so many pairs can tell a bend from the words."""
+    return 2 * pairs >= 3 * d + 20
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ class OddColumns:
             for gram, moment in zip(grams, moments, strict=True)
         ]
         sizes = [float(np.sqrt((weights * (x @ line) ** 2).mean())) or 1.0 for line in lines]
-        top = np.argsort(-np.abs(whole), kind="stable")[:_STRONGEST]
-        scale = np.sqrt(np.abs(whole[top]) / np.abs(whole[top]).mean())
+        strongest = min(_STRONGEST, max(0, len(x) - x.shape[1]) // _PAIRS_PER_WORD)
+        top = np.argsort(-np.abs(whole), kind="stable")[:strongest]
+        scale = np.sqrt(np.abs(whole[top]) / (np.abs(whole[top]).mean() if strongest else 1.0))
         return cls(np.stack([line / own for line, own in zip(lines, sizes, strict=True)]), top, scale)
 
     def of(self, x: Floats) -> Floats:
