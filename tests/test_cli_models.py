@@ -45,7 +45,23 @@ def test_the_precision_is_the_models(folder: Path) -> None:
     assert logits[0] == pytest.approx(logits[1], abs=0.05)
     refused = run(text, "--dtype", "float16")
     assert refused.exit_code == 2
-    assert "only Hugging Face models take dtype" in refused.output
+    assert "only Hugging Face models take --dtype: leave that out" in refused.output
+
+
+def test_pairs_for_a_model_that_reads_none_are_called_what_was_typed(tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("text,second\nA great film,It was long\n")
+    columns, out = ("--second-column", "second"), ("--out", str(tmp_path / "out"))
+    for arguments in (
+        ["explain", "A great film", "--second", "It was long"],
+        ["explain", "--file", str(table), *columns],
+        ["evaluate", str(table), *columns, *out],
+        ["corpus", "run", str(table), *columns, *out],
+    ):
+        refused = CliRunner().invoke(cli.app, arguments)
+        assert refused.exit_code == 2
+        option = "--second" if "--second" in arguments else "--second-column"
+        assert f"only Hugging Face models take {option}: leave that out for limelight's own" in refused.stderr
 
 
 def test_a_folder_of_transformers_is_explained(folder: Path) -> None:

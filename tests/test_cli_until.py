@@ -49,7 +49,7 @@ def test_why_it_stopped_is_shown() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--until", "soon", "--until must be a number or None or 'stable'"),
+        ("--until", "soon", "--until must be a number or 'stable'"),
         ("--seconds", "0", "--seconds must be a number above 0"),
     ],
 )

@@ -33,6 +33,7 @@ from limelight.cli.options import (
     read_levels,
 )
 from limelight.cli.settings import method_options
+from limelight.cli.wording import as_typed
 from limelight.errors import ParameterError
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -139,38 +140,39 @@ def run(
 
     options = method_options(settings, samples=samples, until=until)
     try:
-        corpus = run_corpus(
-            data,
-            out,
-            model,
-            _names(method),
-            target=_target(target),
-            features=read_levels(features),
-            removal=removal,
-            output=output,
-            parts=parts,
-            seed=seed,
-            text_column=text_column,
-            second_column=second_column,
-            id_column=id_column,
-            label_column=label_column,
-            label_names=read_label_names(label_names),
-            carry=_names(carry),
-            limit=limit,
-            shard_size=shard_size,
-            keep_text=keep_text,
-            device=device,
-            dtype=dtype,
-            truncate=truncate,
-            window=window,
-            kind=kind,
-            batch_tokens=batch_tokens,
-            workers=workers,
-            ray=False if ray is None else True if ray == "local" else ray,
-            gpus_per_worker=gpus_per_worker,
-            progress=progress_for(Console(stderr=True), otherwise=Lines()),
-            **options,
-        )
+        with as_typed(pairs="--second-column"):
+            corpus = run_corpus(
+                data,
+                out,
+                model,
+                _names(method),
+                target=_target(target),
+                features=read_levels(features),
+                removal=removal,
+                output=output,
+                parts=parts,
+                seed=seed,
+                text_column=text_column,
+                second_column=second_column,
+                id_column=id_column,
+                label_column=label_column,
+                label_names=read_label_names(label_names),
+                carry=_names(carry),
+                limit=limit,
+                shard_size=shard_size,
+                keep_text=keep_text,
+                device=device,
+                dtype=dtype,
+                truncate=truncate,
+                window=window,
+                kind=kind,
+                batch_tokens=batch_tokens,
+                workers=workers,
+                ray=False if ray is None else True if ray == "local" else ray,
+                gpus_per_worker=gpus_per_worker,
+                progress=progress_for(Console(stderr=True), otherwise=Lines()),
+                **options,
+            )
     except KeyboardInterrupt as error:
         raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
     _tell(corpus.folder)

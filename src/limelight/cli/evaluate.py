@@ -24,6 +24,7 @@ from limelight.cli.options import (
     read_ids,
 )
 from limelight.cli.settings import method_options
+from limelight.cli.wording import as_typed
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -194,7 +195,8 @@ def evaluate(
         options=options,
     )
     try:
-        evaluation = run(asked, progress_for(Console(stderr=True), otherwise=Lines()))
+        with as_typed(pairs="--second-column"):
+            evaluation = run(asked, progress_for(Console(stderr=True), otherwise=Lines()))
     except KeyboardInterrupt as error:
         raise stopped(f"{out} keeps the texts that are done: give the same command again to go on") from error
     print_evaluation(evaluation, Console())

@@ -35,7 +35,7 @@ from limelight.cli.options import (
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
 from limelight.cli.settings import method_options
-from limelight.cli.wording import in_options
+from limelight.cli.wording import as_typed, in_options
 from limelight.errors import (
     ExplanationWarning,
     InputError,
@@ -190,9 +190,11 @@ def explain(
         about=about,
     )
     asked = source.read()
-    told = loading(device=device, dtype=dtype, truncate=truncate, window=window, kind=kind, pairs=source.is_of_pairs)
+    pairs = source.pairs_by is not None
+    told = loading(device=device, dtype=dtype, truncate=truncate, window=window, kind=kind, pairs=pairs)
     common = {"features": read_levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
-    explained = _explainer(model, told, read_ids(method), target, {**common, **options})
+    with as_typed(pairs=source.pairs_by):
+        explained = _explainer(model, told, read_ids(method), target, {**common, **options})
     failures: list[Asked] = []
     cuts: list[Interrupted] = []
     with warnings.catch_warnings():

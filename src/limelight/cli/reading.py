@@ -83,8 +83,9 @@ class Source:
         return "line" if self.lines else "row" if self.id_column is None else "id"
 
     @property
-    def is_of_pairs(self) -> bool:
-        return self.second is not None or self.second_column is not None
+    def pairs_by(self) -> str | None:
+        """The option that gave second texts; None where there are none."""
+        return "--second" if self.second is not None else None if self.second_column is None else "--second-column"
 
     @property
     def _is_table(self) -> bool:

@@ -9,6 +9,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from limelight.errors import LimelightError
 
 _OPTIONS = {
     "batch_tokens": "--batch-tokens",
@@ -55,21 +59,43 @@ _PHRASES = (
 _SETTING = re.compile(r"(?<![\w./-])([a-z_]+)=('[^']*'|\"[^\"]*\"|True|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w/]|\.\w)")
 _NAMED = re.compile(rf"(?<![\w.'\"-])({'|'.join(name for name in _OPTIONS if '_' in name)})(?![\w'\"=])")
 _AT_THE_BEGINNING = re.compile(rf"^({'|'.join(_OPTIONS)})(?= must )")
+_TAKEN = re.compile(r"^(only Hugging Face models take )([a-z_]+(?:, [a-z_]+)*)(?=: )")
+_OR_NONE = re.compile(r"^(--[a-z-]+ must be [^:]*?) or None\b")
 _UNKNOWN = re.compile(rf"^(unknown option for .{{1,200}}?) '({'|'.join(_OPTIONS)})'(?=: )")
 
 
-def in_options(message: str) -> str:
-    """The same message; what was typed by a user is not known from what limelight wrote, but seldom looks like it."""
+def in_options(message: str, typed: Mapping[str, str] | None = None) -> str:
+    """The same message; what was typed by a user is not known from what limelight wrote, but seldom looks like it.
+
+    `typed`: options that stand for an argument here, where the usual one is not what was typed.
+    """
+    options = {**_OPTIONS, **(typed or {})}
+
+    def setting(match: re.Match[str]) -> str:
+        name, value = match[1], match[2].strip("'\"")
+        if name not in options:
+            return match[0]
+        return options[name] if value == "True" else f"{options[name]} {value}"
+
+    def taken(match: re.Match[str]) -> str:
+        return match[1] + ", ".join(options.get(name, name) for name in match[2].split(", "))
+
     for phrase, instead in _PHRASES:
         message = message.replace(phrase, instead)
-    message = _UNKNOWN.sub(lambda match: f"{match[1]} {_OPTIONS[match[2]]}", message)
-    message = _SETTING.sub(_option, message)
-    message = _AT_THE_BEGINNING.sub(lambda match: _OPTIONS[match[1]], message)
-    return _NAMED.sub(lambda match: _OPTIONS[match[1]], message)
+    message = _UNKNOWN.sub(lambda match: f"{match[1]} {options[match[2]]}", message)
+    message = _TAKEN.sub(taken, message)
+    message = _SETTING.sub(setting, message)
+    message = _AT_THE_BEGINNING.sub(lambda match: options[match[1]], message)
+    message = _OR_NONE.sub(r"\1", message)  # an option that is not wanted is left out
+    return _NAMED.sub(lambda match: options[match[1]], message)
 
 
-def _option(match: re.Match[str]) -> str:
-    name, value = match[1], match[2].strip("'\"")
-    if name not in _OPTIONS:
-        return match[0]
-    return _OPTIONS[name] if value == "True" else f"{_OPTIONS[name]} {value}"
+@contextmanager
+def as_typed(**typed: str | None) -> Iterator[None]:
+    """Errors from within name these options for the arguments that they gave; an argument may come from several."""
+    try:
+        yield
+    except LimelightError as error:
+        given = {argument: option for argument, option in typed.items() if option is not None}
+        error.args = (in_options(str(error), given), *error.args[1:])
+        raise
