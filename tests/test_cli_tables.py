@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[str, bytes, list[str], str]] = {
         "choose from 'review', 'stars'; name the column of the texts by --text-column",
     ),
     "a column that is not there": ("a.csv", b"text\ngood\n", ["--text-column", "txt"], "did you mean 'text'?"),
-    "an id that is not there": ("a.csv", b"text\ngood\n", ["--id-column", "key"], "unknown column"),
+    "an id that is not there": ("a.csv", b"text\ngood\n", ["--id-column", "key"], "'key': choose from 'text'\n"),
     "numbers": ("a.jsonl", b'{"text": 5}\n', [], "must hold texts, but row 1 is 5"),
     "ids that are missing": (
         "a.jsonl",

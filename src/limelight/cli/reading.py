@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from limelight.cli.application import note
-from limelight.errors import DataError, InputError, UnknownNameError
+from limelight.errors import DataError, InputError, UnknownNameError, shown
 from limelight.files import reason
 
 if TYPE_CHECKING:
     from limelight.document import Text
 
+_TEXTS = "text"
+"""The column of the texts where none is named."""
 _MAGIC = {
     b"\x1f\x8b": "is packed with gzip: unpack it first, with gunzip",
     b"PK\x03\x04": "is no text but an archive, as documents and sheets of office programs are: save it as plain text",
@@ -108,13 +110,13 @@ class Source:
         try:
             table = read_texts(
                 self.file,
-                "text" if self.text_column is None else self.text_column,
+                _TEXTS if self.text_column is None else self.text_column,
                 second_column=self.second_column,
                 id_column=self.id_column,
                 limit=self.limit,
             )
         except UnknownNameError as error:
-            if self.text_column is not None:
+            if self.text_column is not None or f" {shown(_TEXTS)}: " not in str(error):  # another column is missing
                 raise
             raise InputError(f"{error}; name the column of the texts by --text-column") from error
         return [Asked(text, id) for text, id in zip(table.texts, table.ids, strict=True)]
