@@ -59,6 +59,36 @@ def test_methods_can_be_chosen(saved: Path) -> None:
     assert "names no method" in show(saved, "--method", ",").stderr
 
 
+def test_words_are_chosen_and_ordered_on_a_page_and_in_a_figure(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(comparison_of("so bad good nil", [0.25, -1.0, 0.5, 0.01], methods=("gxi",)).to_dict()))
+    options = ("--top", "3", "--sort", "signed")
+    source = show(path, *options, "--format", "html").stdout
+    summary = source.partition('class="strongest"')[2].partition("</table>")[0]
+    assert [summary.index(f">{word}<") for word in ("good", "so", "bad")] == sorted(
+        summary.index(f">{word}<") for word in ("good", "so", "bad")
+    )
+    assert "and 1 more of 4 words" in summary
+    assert show(path, *options, "--out", tmp_path / "chosen.svg").exit_code == 0
+    assert show(path, "--top", "3", "--out", tmp_path / "strongest.svg").exit_code == 0
+    assert (tmp_path / "chosen.svg").read_bytes() != (tmp_path / "strongest.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--top", "3", "--format", "json"), "JSON holds all words, in the order of the text: leave --top out"),
+        (("--top", "3", "--sort", "text", "--format", "json"), "leave --top and --sort out"),
+        (("--numbers", "--format", "html"), "--numbers is for the terminal and for .txt, and this is html: leave it"),
+    ],
+)
+def test_what_a_format_does_not_take_is_refused(saved: Path, options: tuple[str, ...], said: str) -> None:
+    refused = show(saved, *options)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert said in refused.stderr
+
+
 def test_an_explanation_by_itself_is_shown_too(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(comparison_of("so good")[0].to_dict(), indent=2))

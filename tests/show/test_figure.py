@@ -92,6 +92,13 @@ def test_bars_are_the_weights_and_whiskers_their_intervals() -> None:
     assert [matplotlib.colors.to_hex(bar.get_facecolor()) for bar in bars] == [orange, blue, blue]
 
 
+def test_bars_stand_in_the_order_that_was_asked_for() -> None:
+    comparison = comparison_of("so bad good nil", [0.25, -1.0, 0.5, 0.01])
+    for order, words in (("signed", ["good", "so", "bad"]), ("text", ["so", "bad", "good"])):
+        (axis,) = figure_of(comparison, top=3, order=order).axes
+        assert [own.get_text() for own in axis.get_yticklabels()] == words
+
+
 def test_bars_that_are_not_told_from_zero_are_empty() -> None:
     figure = figure_of(comparison_of("good nil", [1.0, 0.15], stderr=[0.01, 0.15]))
     bars = figure.axes[0].containers[0]

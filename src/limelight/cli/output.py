@@ -26,7 +26,7 @@ Top = Annotated[
     typer.Option(
         "--top",
         min=1,
-        help="Words of each method in summary and tables. Default: 5, and all.",
+        help="Words of each method in summary, tables and figures. Default: 5, all, and 10.",
         metavar="K",
         rich_help_panel=_PANEL,
     ),
@@ -90,6 +90,10 @@ def delivery(
     if no_color and color not in (None, "never"):
         raise ParameterError(f"--no-color and --color {color} contradict each other: give one of them")
     chosen, look = format_of(format, out), Look(numbers, top, sort, theme)
+    if chosen == "json" and (given := [name for name, own in (("--top", top), ("--sort", sort)) if own is not None]):
+        raise ParameterError(f"JSON holds all words, in the order of the text: leave {' and '.join(given)} out")
+    if numbers and chosen != "table":
+        raise ParameterError(f"--numbers is for the terminal and for .txt, and this is {chosen}: leave it out")
     if is_figure(chosen):
         importlib.import_module("limelight.show.figure")  # says what is missing, if it is
     return Delivery(chosen, out, look, "never" if no_color else color or "auto", {**about, **made()})

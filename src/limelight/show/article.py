@@ -14,7 +14,7 @@ import numpy as np
 from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, warnings_of
 from limelight.explanation import Explanation, Prediction
 from limelight.show.coloured import Coloured, coloured, order_of
-from limelight.show.drawn import Drawn, to_be_seen_once
+from limelight.show.drawn import Drawn, Order, to_be_seen_once
 from limelight.show.families import by_family
 from limelight.show.markup import isolated, number, safe, shortened
 from limelight.show.numbers import diagnosis, percent, said_of_winner, short, times
@@ -26,7 +26,6 @@ LONG_TEXT = 60
 _BETWEEN = '<i class="between"> · </i>'
 """Between entries, for hosts that strip the stylesheet which sets them apart."""
 _LABELS_SHOWN = 10
-_STRONGEST = 5
 _LONGEST_NAME = 60
 """Characters of a feature where many stand together: sentences are whole in the text and in the table."""
 
@@ -36,9 +35,12 @@ class Setting:
     """Where an article stands: in a page of its own (`level` of its first heading), or in somebody else's notebook.
 
     A notebook's own headings are its table of contents: a fragment adds none to it, and has its colours at the words.
+    `top` words of each method are listed as its strongest, in this `order`; the table has all words and can be sorted.
     """
 
     level: int | None
+    top: int = 5
+    order: Order = "weight"
 
     def heading(self, depth: int, content: str, name: str = "") -> str:
         element = "p" if self.level is None else f"h{min(self.level + depth, 6)}"
@@ -105,7 +107,7 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     drawn = [Coloured.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
     yield '<div class="asked">'
     yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
-    yield from _strongest(drawn)
+    yield from _strongest(drawn, setting)
     yield _legend(drawn, setting)
     given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
     yield f'<div class="rows"{given}>'
@@ -130,32 +132,31 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     yield "</div>"
 
 
-def _strongest(drawn: Sequence[Coloured]) -> Iterator[str]:
+def _strongest(drawn: Sequence[Coloured], setting: Setting) -> Iterator[str]:
     """Per method how it was computed, its strongest words, and the verdict in plain words; kin below each other."""
     left = ' style="text-align:left"' if drawn[0].inline else ""  # hosts that strip the stylesheet set cells right
     yield '<div class="scroll"><table class="strongest"><tbody>'
     for family in by_family([own.explanation for own in drawn]).values():
         for m in family:
             explanation = drawn[m].explanation
-            words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m]))
+            words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m], setting))
             verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in warnings_of(explanation))
             yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{verdict}</td></tr>'
     yield "</tbody></table></div>"
 
 
-def _strongest_words(own: Coloured) -> Iterator[str]:
+def _strongest_words(own: Coloured, setting: Setting) -> Iterator[str]:
     """Of the outer level first, where there are two."""
     levels = [level for level in (own.groups, own.words) if level is not None]
     if not any(level.told.any() for level in levels):
         yield own.words.nothing_told
     for level in levels:
-        chosen = level.ordered("weight", only_told=True)
         names = level.names
-        for j in chosen[:_STRONGEST]:
+        for j in level.ordered(setting.order, setting.top, only_told=True):
             name = coloured(shortened(names[j], _LONGEST_NAME), level.shades[j], inline=own.inline)
             yield f"<bdi>{name}</bdi> {number(level.written(j))}"
-        if len(chosen) > _STRONGEST:
-            rest = f"and {len(chosen) - _STRONGEST} more of {_counted(len(level), level.thing)}"
+        if (more := int(level.told.sum()) - setting.top) > 0:
+            rest = f"and {more} more of {_counted(len(level), level.thing)}"
             yield f'<small class="quiet">{rest}</small>'
 
 

@@ -98,7 +98,7 @@ class Delivery:
         elif self.format == "csv":
             yield from _csv(results, self.look)
         elif self.format == "html":
-            yield _page(results, self.about)
+            yield _page(results, self.about, self.look)
         elif self.format == "table":
             page = io.StringIO()
             _tables(results, Console(file=page, width=FILE_WIDTH, color_system=None), self.look)
@@ -167,7 +167,7 @@ def _csv(results: Iterable[Result], look: Look) -> Iterator[bytes]:
             yield table_rows(result.id, result.comparison, look.top, look.order).encode()
 
 
-def _page(results: Iterable[Result], about: Mapping[str, str]) -> bytes:
+def _page(results: Iterable[Result], about: Mapping[str, str], look: Look) -> bytes:
     from limelight.show.html import Entry, page_of
 
     entries = [
@@ -178,7 +178,7 @@ def _page(results: Iterable[Result], about: Mapping[str, str]) -> bytes:
     ]
     if not any(entry.explanations for entry in entries):
         raise InputError("none of the texts could be explained: there is nothing to put on a page")
-    return page_of(entries, about).encode()
+    return page_of(entries, about, **_chosen(look)).encode()
 
 
 def _name(id: int | str | None) -> str | None:
@@ -191,5 +191,9 @@ def _figure(results: Iterable[Result], format: FigureFormat, look: Look) -> byte
     answered = [result for result in results if isinstance(result, Answered)]
     if len(answered) != 1:
         raise InputError(f"a figure shows one text, and these are {len(answered)}: give one, or use --format html")
-    options = {} if look.top is None else {"top": look.top}
-    return written(figure_of(answered[0].comparison, **options), format)
+    return written(figure_of(answered[0].comparison, **_chosen(look)), format)
+
+
+def _chosen(look: Look) -> dict[str, Any]:
+    """How many words, and in which order; what was not said is left to each view."""
+    return {name: value for name, value in (("top", look.top), ("order", look.order)) if value is not None}

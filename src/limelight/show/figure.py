@@ -16,7 +16,7 @@ from limelight.arrays import Floats, whole_number
 from limelight.errors import InputError
 from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, warnings_of
 from limelight.explanation import Explanation
-from limelight.show.drawn import SIDES, Drawn, drawn, drawn_groups, to_be_seen_once
+from limelight.show.drawn import SIDES, Drawn, Order, drawn, drawn_groups, to_be_seen_once
 from limelight.show.numbers import said_of_winner
 from limelight.show.palette import LEVELS, LIGHT, Rgb, Shade, hex_of, hue_of, legend
 from limelight.show.pieces import BREAK, SPACE, pieces, texts_of, without_tail
@@ -64,8 +64,8 @@ class Plot(Figure):
         return written(self, "png")
 
 
-def figure_of(explanations: Sequence[Explanation], *, top: int = 10) -> Plot:
-    """A figure of the explanations of one text; bars for the `top` strongest words of each.
+def figure_of(explanations: Sequence[Explanation], *, top: int = 10, order: Order = "weight") -> Plot:
+    """A figure of the explanations of one text; bars for the `top` strongest words of each, in this order.
 
     It belongs to the caller: `figure.savefig("why.pdf")`.
     """
@@ -78,7 +78,7 @@ def figure_of(explanations: Sequence[Explanation], *, top: int = 10) -> Plot:
     _headline(drawing, explanations[0])
     _texts(drawing, explanations)
     _legend(drawing, explanations)
-    bars = _Bars(drawing, explanations, top)
+    bars = _Bars(drawing, explanations, top, order)
     _remarks(drawing, explanations)
     figure = drawing.figure()
     bars.draw(figure, drawing.height)
@@ -309,8 +309,8 @@ def _minus(number: str) -> str:
 class _Bars:
     """A panel per explanation, in as many rows as are needed; room for them is taken from a drawing."""
 
-    def __init__(self, drawing: _Drawing, explanations: Sequence[Explanation], top: int) -> None:
-        self._explanations, self._top = explanations, top
+    def __init__(self, drawing: _Drawing, explanations: Sequence[Explanation], top: int, order: Order) -> None:
+        self._explanations, self._top, self._order = explanations, top, order
         self._columns = min(_COLUMNS, len(explanations))
         rows = -(-len(explanations) // self._columns)
         self._height = _BAR * max(min(top, len(explanations[0])), 1)
@@ -321,7 +321,7 @@ class _Bars:
     def draw(self, figure: Figure, height: float) -> None:
         names = _names(self._explanations)
         levels = [drawn(explanation) for explanation in self._explanations]
-        chosen = [level.ordered("weight", self._top) for level in levels]
+        chosen = [level.ordered(self._order, self._top) for level in levels]
         column = (_WIDTH - 0.1) / self._columns
         for i, (explanation, level, order) in enumerate(zip(self._explanations, levels, chosen, strict=True)):
             words = [fitted(drawable(level.names[j]), 0.5 * column, _SMALL) for j in order]

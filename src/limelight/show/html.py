@@ -15,6 +15,7 @@ from limelight.errors import InputError
 from limelight.evidence import asked_in_words
 from limelight.explanation import Explanation
 from limelight.show.article import Setting, article, headline
+from limelight.show.drawn import Order
 from limelight.show.markup import isolated, safe, shortened
 from limelight.show.page_frame import page_footer, page_head
 from limelight.show.script import SCRIPT, policy
@@ -44,17 +45,23 @@ def page(explanations: Sequence[Explanation], about: Mapping[str, str] | None = 
     return page_of(entries, about)
 
 
-def page_of(entries: Sequence[Entry], about: Mapping[str, str] | None = None) -> str:
-    """The same of several texts, which may have names, and of which some may have failed."""
+def page_of(
+    entries: Sequence[Entry], about: Mapping[str, str] | None = None, *, top: int = 5, order: Order = "weight"
+) -> str:
+    """The same of several texts, which may have names, and of which some may have failed.
+
+    `top` words of each method are listed as its strongest, in this order.
+    """
     explained = [entry for entry in entries if entry.explanations]
     _check(explained)
+    setting = Setting(1 if len(entries) == 1 else 2, top, order)
     return "\n".join(
         [
             *page_head(_title(entries), f"\n{page_stylesheet()}\n", policy()),
             "<body>",
             '<main class="limelight">',
             *_index(entries),
-            *_articles(entries),
+            *_articles(entries, setting),
             *page_footer(about or {}),
             "</main>",
             f"<script>{SCRIPT}</script>",
@@ -102,14 +109,14 @@ def _index(entries: Sequence[Entry]) -> Iterator[str]:
     yield "</ol></nav>"
 
 
-def _articles(entries: Sequence[Entry]) -> Iterator[str]:
+def _articles(entries: Sequence[Entry], setting: Setting) -> Iterator[str]:
     alone = len(entries) == 1
     for i, entry in enumerate(entries, start=1):
         yield f'<article class="article" id="text-{i}">'
         if not alone or entry.name is not None:
             yield f'<p class="quiet called">{_called(entry, i)}</p>'
         if entry.explanations:
-            yield from article(entry.explanations, Setting(1 if alone else 2))
+            yield from article(entry.explanations, setting)
         if entry.error is not None:
             yield f'<p class="x" dir="auto">{safe(_beginning(entry.text))}</p>'
             yield f'<p class="warning">⚠ {safe(entry.error)}</p>'
