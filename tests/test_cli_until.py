@@ -46,6 +46,17 @@ def test_why_it_stopped_is_shown() -> None:
     assert "settled after" in shown or "tied after" in shown
 
 
+def test_how_each_run_ended_stands_in_its_own_row_and_is_no_warning() -> None:
+    shown = run(
+        TEXT, "--method", "lime,shapley", "--removal", "delete", "--features", "words", "--until", "stable"
+    ).stdout
+    lines = shown.partition("Why ")[2].splitlines()
+    ends = [i for i, line in enumerate(lines) if " samples: " in line]
+    rows = [i for i, line in enumerate(lines) if line.startswith(("LIME ", "Shapley "))]
+    assert rows[0] < ends[0] < rows[1] < ends[1]
+    assert not any("⚠" in lines[i] for i in ends)
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

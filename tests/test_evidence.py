@@ -25,9 +25,11 @@ from limelight.evidence import (
     INTERVAL,
     accuracy_in_words,
     asked_in_words,
+    ending_of,
     evidence,
     evidence_of,
     evidence_of_groups,
+    notices_of,
     rounding_of,
     spoken_for,
     unknown_words,
@@ -42,12 +44,12 @@ from limelight.models.words.transformer import TransformerClassifier, Transforme
 from limelight.models.words.vocabulary import Vocabulary
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
+from show.samples import comparison_of
 
 TEXT = "the film was great but too long and the end is bad"
 RUNS = 200
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 numbers = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-5.0, 5.0))
-
 
 # ── told from zero ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -373,3 +375,30 @@ def test_a_word_speaks_for_a_label(fields: dict[str, Any], asked: str, spoken: t
     e = explained(**fields)
     assert asked_in_words(e) == asked
     assert tuple(spoken_for(e, j) for j in range(3)) == spoken
+
+
+def test_notices_say_whose_they_are_unless_all_have_them() -> None:
+    first, second = comparison_of("so good", methods=("lime", "gxi"), notices=("the text was cut",))
+    own = replace(first, notices=(*first.notices, "beware"))
+    names = [own.label, second.label]
+    assert notices_of([own, second], names) == ["the text was cut", "LIME: beware"]
+    assert notices_of([own], names[:1]) == ["the text was cut", "beware"]
+
+
+@pytest.mark.parametrize(
+    ("stopped", "until", "is_ending"),
+    [
+        ("settled", "stable", True),
+        ("tied", "stable", True),
+        ("complete", None, True),
+        ("time", None, True),
+        ("time", "stable", False),
+        ("interrupted", None, False),
+        ("limit", 0.02, False),
+    ],
+)
+def test_a_run_that_ended_as_it_was_told_to_is_no_notice(stopped: str, until: object, is_ending: bool) -> None:
+    diagnostics = {"stopped": stopped, "until": until}
+    (explanation,) = comparison_of("so good", notices=("a notice", "how it ended"), diagnostics=diagnostics)
+    assert ending_of(explanation) == ("how it ended" if is_ending else None)
+    assert notices_of([explanation], ["LIME"]) == ["a notice", *([] if is_ending else ["how it ended"])]

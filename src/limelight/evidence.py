@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,6 +97,26 @@ def warnings_of(explanation: Explanation) -> tuple[str, ...]:
     """The verdict: what speaks against relying on the explanation, the most important first."""
     said = explanation.diagnostics.get("warnings")
     return tuple(map(str, said)) if isinstance(said, list | tuple) else ()
+
+
+def ending_of(explanation: Explanation) -> str | None:
+    """How a run of samples ended, where it did as it was told to: nothing to be warned of. Samplers say it last."""
+    stopped, until = (explanation.diagnostics.get(name) for name in ("stopped", "until"))
+    as_told = stopped in ("settled", "tied", "complete") or (stopped == "time" and until is None)
+    return explanation.notices[-1] if as_told and explanation.notices else None
+
+
+def notices_of(explanations: Sequence[Explanation], names: Sequence[str]) -> list[str]:
+    """What a reader must know beside how runs ended, each once; what is not of all explanations says whose it is."""
+    owners: dict[str, list[str]] = {}
+    for name, explanation in zip(names, explanations, strict=True):
+        for notice in explanation.notices:
+            if notice != ending_of(explanation):
+                owners.setdefault(notice, []).append(name)
+    return [
+        notice if len(own) == len(explanations) else f"{', '.join(dict.fromkeys(own))}: {notice}"
+        for notice, own in owners.items()
+    ]
 
 
 def unknown_words(explanation: Explanation) -> frozenset[int]:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
-from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, warnings_of
+from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
 from limelight.explanation import Explanation, Prediction
 from limelight.show.coloured import Coloured, coloured, order_of
 from limelight.show.drawn import Drawn, Order, to_be_seen_once
@@ -51,7 +51,7 @@ class Setting:
 def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
     """All explanations of one text."""
     yield from _prediction(explanations, setting)
-    for notice in dict.fromkeys(notice for explanation in explanations for notice in explanation.notices):
+    for notice in notices_of(explanations, _names(explanations)):
         yield f'<p class="notice">{safe(notice)}</p>'
     for _, members in groupby(explanations, key=lambda e: (e.target, e.against, e.features, e.spans, e.sides)):
         yield from _asked(list(members), setting)
@@ -140,8 +140,10 @@ def _strongest(drawn: Sequence[Coloured], setting: Setting) -> Iterator[str]:
         for m in family:
             explanation = drawn[m].explanation
             words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m], setting))
+            ending = ending_of(explanation)
+            ended = "" if ending is None else f'<div class="quiet">{safe(ending)}</div>'
             verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in warnings_of(explanation))
-            yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{verdict}</td></tr>'
+            yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{ended}{verdict}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -245,7 +247,7 @@ def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
     yield '<div class="scroll" role="region" aria-label="How each was computed" tabindex="0"><table class="facts">'
     heads = ("method", "id", "computed", "seconds", "model asked", "parameters", "diagnostics")
     yield "<thead><tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead><tbody>"
-    for explanation in explanations:
+    for name, explanation in zip(_names(explanations), explanations, strict=True):
         parameters = ", ".join(f"{name} = {short(value)}" for name, value in explanation.parameters.items())
         cells = [
             explanation.method,
@@ -255,13 +257,15 @@ def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
             parameters,
             diagnosis(explanation) or "none",
         ]
-        name = explanation.label if len({e.target for e in explanations}) == 1 else _named_with_target(explanation)
         yield f"<tr><th>{isolated(name)}</th>{''.join(f'<td>{safe(cell)}</td>' for cell in cells)}</tr>"
     yield "</tbody></table></div></details>"
 
 
-def _named_with_target(explanation: Explanation) -> str:
-    return f"{explanation.label}, {asked_in_words(explanation)}"
+def _names(explanations: Sequence[Explanation]) -> list[str]:
+    """What each explanation is called among those of all questions: by its method, and its label where these differ."""
+    if len({explanation.target for explanation in explanations}) == 1:
+        return [explanation.label for explanation in explanations]
+    return [f"{explanation.label}, {asked_in_words(explanation)}" for explanation in explanations]
 
 
 def _counted(number: int, noun: str) -> str:

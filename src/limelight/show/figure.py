@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.arrays import Floats, whole_number
 from limelight.errors import InputError
-from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, warnings_of
+from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
 from limelight.explanation import Explanation
 from limelight.show.drawn import SIDES, Drawn, Order, drawn, drawn_groups, to_be_seen_once
 from limelight.show.numbers import said_of_winner
@@ -280,8 +280,11 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
 
 def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     """What a reader must know: notices, verdicts, letters that are missing."""
-    said = list(dict.fromkeys(notice for explanation in explanations for notice in explanation.notices))
-    for name, explanation in zip(_names(explanations), explanations, strict=True):
+    names = _names(explanations)
+    said = notices_of(explanations, names)
+    for name, explanation in zip(names, explanations, strict=True):
+        if (ending := ending_of(explanation)) is not None:
+            said.append(f"{name}: {ending}")
         said += [f"{name}: {warning}" for warning in warnings_of(explanation)]
     if any(BOX in drawable(text) and BOX not in text for text, _ in texts_of(explanations[0])):
         said.append(f"{BOX}: a letter that the font does not have; matplotlib's font.family chooses others.")

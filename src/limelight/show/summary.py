@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from limelight.evidence import warnings_of
+from limelight.evidence import ending_of, warnings_of
 from limelight.explanation import Explanation
 from limelight.show.drawn import Drawn, Order, drawn, drawn_groups
 from limelight.show.families import by_family
@@ -78,6 +78,8 @@ def _told(explanation: Explanation, ink: Ink, width: int, top: int | None, order
             yield from _lines(items, ink.plain(_BETWEEN), width, one=top is None)
     if not any(level.told.any() for level in levels):
         yield Text(levels[-1].nothing_told)
+    if (ending := ending_of(explanation)) is not None:
+        yield Text(visible(ending), style="dim", overflow="fold")
     for warning in warnings_of(explanation):
         yield Text(f"{ink.plain('⚠')} {visible(warning)}", style=WARNING, overflow="fold")
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from limelight.errors import InputError
-from limelight.evidence import accuracy_in_words, rounding_of, unknown_words
+from limelight.evidence import accuracy_in_words, notices_of, rounding_of, unknown_words
 from limelight.explanation import Explanation, Prediction
 from limelight.show.coloured_text import ColouredText, fits_a_screen, rows
 from limelight.show.drawn import Order, drawn, drawn_groups, to_be_seen_once
@@ -48,7 +48,7 @@ def render(comparison: Sequence[Explanation], *, console: Console, look: Look | 
     look = look or Look()
     ink, width = Ink.of(console, look.background), console.width
     _print(console, _prediction(comparison, ink, width))
-    for notice in dict.fromkeys(notice for explanation in comparison for notice in explanation.notices):
+    for notice in notices_of(comparison, row_names(comparison, ink)):
         _print(console, Text(f"{ink.plain('⚠')} {visible(notice)}", style=WARNING))
     _print(console, Text(), _question(comparison, ink), Text())
     _print(console, *summary(comparison, ink, width, look.top, look.order or "weight"), Text())
