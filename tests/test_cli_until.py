@@ -57,6 +57,15 @@ def test_how_each_run_ended_stands_in_its_own_row_and_is_no_warning() -> None:
     assert not any("⚠" in lines[i] for i in ends)
 
 
+def test_advice_beside_a_row_is_given_in_options() -> None:
+    few = (TEXT, "--method", "lime", "--samples", "10")
+    shown = " ".join(run(*few).stdout.split())
+    assert "raise --samples (10 here)" in shown
+    assert "n_samples" not in shown
+    stored = json.loads(run(*few, "--format", "json").stdout)["explanations"][0]["diagnostics"]["warnings"]
+    assert any("raise n_samples (10 here)" in warning for warning in stored)
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

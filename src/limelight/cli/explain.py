@@ -188,6 +188,7 @@ def explain(
         no_color=no_color,
         theme=theme,
         about=about,
+        wording=in_options,
     )
     asked = source.read()
     pairs = source.pairs_by is not None

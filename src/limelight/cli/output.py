@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -81,15 +82,17 @@ def delivery(
     no_color: bool,
     theme: Literal["auto", "light", "dark"],
     about: dict[str, str],
+    wording: Callable[[str], str] = str,
 ) -> Delivery:
-    """From what was typed; what contradicts itself is an error before any work is done."""
+    """From what was typed; what contradicts itself is an error before any work is done. `wording` is for what the
+    library advises, where a table shows it."""
     from limelight.show.deliver import Delivery
     from limelight.show.formats import format_of, is_figure
     from limelight.show.terminal import Look
 
     if no_color and color not in (None, "never"):
         raise ParameterError(f"--no-color and --color {color} contradict each other: give one of them")
-    chosen, look = format_of(format, out), Look(numbers, top, sort, theme)
+    chosen, look = format_of(format, out), Look(numbers, top, sort, theme, wording)
     if chosen == "json" and (given := [name for name, own in (("--top", top), ("--sort", sort)) if own is not None]):
         raise ParameterError(f"JSON holds all words, in the order of the text: leave {' and '.join(given)} out")
     if numbers and chosen != "table":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
@@ -29,7 +29,12 @@ _BESIDE_FAMILY, _BESIDE_NAME = 48, 30
 
 
 def summary(
-    comparison: Sequence[Explanation], ink: Ink, width: int, top: int | None, order: Order
+    comparison: Sequence[Explanation],
+    ink: Ink,
+    width: int,
+    top: int | None,
+    order: Order,
+    wording: Callable[[str], str] = str,
 ) -> Iterator[RenderableType]:
     """A row per method, kin below each other: its strongest words with weight and interval, then the verdict."""
     families, names = by_family(comparison), row_names(comparison, ink)
@@ -44,7 +49,7 @@ def summary(
         for own in families.values():
             for i in own:
                 yield Text(names[i], style="bold", overflow="fold")
-                yield Padding(Group(*_told(comparison[i], ink, width - 2, top, order)), (0, 0, 0, 2))
+                yield Padding(Group(*_told(comparison[i], ink, width - 2, top, order, wording)), (0, 0, 0, 2))
         return
     table = Table.grid(padding=(0, 2, 0, 0))
     if first:
@@ -53,7 +58,7 @@ def summary(
     table.add_column(overflow="fold", width=width - beside)
     for family, own in families.items():
         for i in own:
-            told = Group(*_told(comparison[i], ink, width - beside, top, order))
+            told = Group(*_told(comparison[i], ink, width - beside, top, order, wording))
             kin = [Text(visible(family) if i == own[0] else "", style="dim")] if first else []
             table.add_row(*kin, Text(names[i], style="bold"), told)
     yield table
@@ -69,7 +74,9 @@ def row_names(comparison: Sequence[Explanation], ink: Ink) -> list[str]:
     return [ink.plain(f"{ink.label(explanation)} · {visible(explanation.target)}") for explanation in comparison]
 
 
-def _told(explanation: Explanation, ink: Ink, width: int, top: int | None, order: Order) -> Iterator[Text]:
+def _told(
+    explanation: Explanation, ink: Ink, width: int, top: int | None, order: Order, wording: Callable[[str], str]
+) -> Iterator[Text]:
     levels = [level for level in (drawn_groups(explanation), drawn(explanation)) if level is not None]
     for level in levels:
         chosen = level.ordered(order, MOST if top is None else top, only_told=True)
@@ -81,7 +88,7 @@ def _told(explanation: Explanation, ink: Ink, width: int, top: int | None, order
     if (ending := ending_of(explanation)) is not None:
         yield Text(visible(ending), style="dim", overflow="fold")
     for warning in warnings_of(explanation):
-        yield Text(f"{ink.plain('⚠')} {visible(warning)}", style=WARNING, overflow="fold")
+        yield Text(f"{ink.plain('⚠')} {visible(wording(warning))}", style=WARNING, overflow="fold")
 
 
 def _item(level: Drawn, j: int, ink: Ink, width: int) -> Text:

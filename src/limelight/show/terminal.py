@@ -6,7 +6,7 @@ speaks against relying on them. Then the text, a row per method as in the paper'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
@@ -33,12 +33,14 @@ _NO_SAMPLING = "no sampling"
 @dataclass(frozen=True)
 class Look:
     """How a reader wants it: `numbers` for a table of weights, at most `top` words of each method, in which order, on
-    what background. Without an order a summary has the strongest first, and a table follows the text."""
+    what background. Without an order a summary has the strongest first, and a table follows the text. `wording` puts
+    what the library advises into the words of who reads it: a shell has no arguments."""
 
     numbers: bool = False
     top: int | None = None
     order: Order | None = None
     background: Background = "auto"
+    wording: Callable[[str], str] = str
 
 
 def render(comparison: Sequence[Explanation], *, console: Console, look: Look | None = None) -> None:
@@ -49,9 +51,9 @@ def render(comparison: Sequence[Explanation], *, console: Console, look: Look | 
     ink, width = Ink.of(console, look.background), console.width
     _print(console, _prediction(comparison, ink, width))
     for notice in notices_of(comparison, row_names(comparison, ink)):
-        _print(console, Text(f"{ink.plain('⚠')} {visible(notice)}", style=WARNING))
+        _print(console, Text(f"{ink.plain('⚠')} {visible(look.wording(notice))}", style=WARNING))
     _print(console, Text(), _question(comparison, ink), Text())
-    _print(console, *summary(comparison, ink, width, look.top, look.order or "weight"), Text())
+    _print(console, *summary(comparison, ink, width, look.top, look.order or "weight", look.wording), Text())
     _print(console, *(_numbers if look.numbers else _texts)(comparison, ink, width, look))
     if remarks := list(_remarks(comparison, ink)):
         _print(console, Text(), *remarks)
