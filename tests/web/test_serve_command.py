@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from conftest import small_model
 from limelight.cli import app
 from limelight.cli import serve as command
+from limelight.models.words import checkpoint
 from limelight.web.serving import bound, served_models
+from reference.small_transformers import small_transformer
 from web.fixtures import server
 
 __all__ = ["server"]
@@ -53,6 +56,20 @@ def test_an_evaluation_folder_that_is_none(tmp_path: Path) -> None:
 
 def test_a_model_that_is_none(tmp_path: Path) -> None:
     assert "no checkpoint" in refused("--port", "0", "--model", str(tmp_path / "gone"))
+
+
+def test_options_that_no_model_takes() -> None:
+    said = refused("--port", "0", "--pairs", "--window", "--dtype", "bfloat16")
+    assert "only Hugging Face models take --dtype, --window, --pairs: leave that out" in said
+
+
+def test_options_of_loading_are_for_those_that_take_them(tmp_path: Path) -> None:
+    model, tokenizer = small_transformer("bert")
+    model.save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    checkpoint.save(small_model().float(), tmp_path / "ours", "# A small model\n")
+    served = served_models(["embedded", str(tmp_path / "ours"), str(tmp_path / "bert")], {"window": True})
+    assert [dict(own.loading) for own in served] == [{}, {}, {"window": True}]
 
 
 def test_a_token_that_is_too_short() -> None:

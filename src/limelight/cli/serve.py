@@ -12,6 +12,7 @@ import typer
 
 from limelight.cli.application import note
 from limelight.cli.options import MODEL, FixedDtype, HuggingFaceDevice, Truncate, Window, loading
+from limelight.cli.wording import as_typed
 from limelight.errors import InputError
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -77,7 +78,9 @@ def serve(
     try:
         told = loading(device=device, dtype=dtype, truncate=truncate, window=window, pairs=pairs)
         folders = _folders(corpus, evaluation)
-        site = Site(served_models(model or [], told), **folders)
+        with as_typed(pairs="--pairs"):
+            models = served_models(model or [], told)
+        site = Site(models, **folders)
         door = Door(host, token, frozenset(own.lower() for own in name or []))
         typer.echo(_address(host, listener.getsockname()[1], token))
         note("press Ctrl-C to stop" if token is None else "who has this address can ask; press Ctrl-C to stop")

@@ -21,13 +21,17 @@ _WAITING = 512
 
 
 def served_models(names: Sequence[str], loading: Mapping[str, Any]) -> list[Served]:
-    """Each model by its name, which is the last part of its path; the embedded one where none is named."""
-    from limelight.models.load import load
+    """Each model by its name, which is the last part of its path; the embedded one where none is named.
+
+    What is said of loading is for Hugging Face models; where there is none among them, `load` refuses it.
+    """
+    from limelight.models.load import is_huggingface, load
 
     served: list[Served] = []
-    for given in names or [EMBEDDED]:
-        source = None if given == EMBEDDED else given
-        options = {} if source is None else dict(loading)
+    sources = [None if given == EMBEDDED else given for given in names or [EMBEDDED]]
+    theirs = [is_huggingface(source) for source in sources]
+    for given, source, is_theirs in zip(names or [EMBEDDED], sources, theirs, strict=True):
+        options = dict(loading) if is_theirs or not any(theirs) else {}
         own = given.rstrip("/").rsplit("/", 1)[-1] or given
         name, number = own, 2
         while any(other.name == name for other in served):
