@@ -19,7 +19,7 @@ from limelight import cli
 from limelight.errors import DataError, InputError, UnknownNameError
 from limelight.evaluation.__main__ import main as plain_main
 from limelight.evaluation.command import Options, run
-from limelight.evaluation.folder import read_evaluation
+from limelight.evaluation.folder import EvaluationFolder, read_evaluation
 from limelight.models.words import checkpoint
 from limelight.progress import SILENT, Silent
 
@@ -232,3 +232,11 @@ def test_names_do_not_act_on_a_terminal_without_rich(
     assert "\x1b" not in said
     assert "a␛[31mb" in said
     assert len(said.splitlines()) > 3
+
+
+def test_a_folder_of_something_else_is_no_unfinished_evaluation(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no evaluation: give a folder of limelight evaluate"):
+        read_evaluation(tmp_path)
+    EvaluationFolder(tmp_path / "begun").claim("digest", {})
+    with pytest.raises(InputError, match="not finished; give its command again"):
+        read_evaluation(tmp_path / "begun")

@@ -144,6 +144,8 @@ def read_evaluation(path: Path) -> Evaluation:
     try:
         content = json.loads(file.read_bytes())
     except FileNotFoundError as error:
+        if not (path / RUN).is_file():
+            raise InputError(f"{path} holds no evaluation: give a folder of limelight evaluate") from error
         raise InputError(f"there is no {file}: the evaluation is not finished; give its command again") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {reason(error)}; evaluate again") from error
