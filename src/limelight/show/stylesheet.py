@@ -34,7 +34,7 @@ _RULES = """
   font-variant-numeric: tabular-nums}
 .S .classes li {display: contents}
 .S .bar {height: .55rem; border-radius: .3rem; background: var(--line); overflow: hidden}
-.S .bar span {display: block; height: 100%; background: var(--accent)}
+.S .bar span {display: block; height: 100%; background: var(--quiet)}
 .S .first {font-weight: 650}
 .S mark, .S .words span, .S bdi > span, .S .legend span span {border-radius: .2rem; padding: .1em 0; background: none;
   color: inherit; cursor: default; box-decoration-break: clone; -webkit-box-decoration-break: clone}
