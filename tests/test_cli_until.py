@@ -82,7 +82,7 @@ def test_what_cannot_be_asked_is_refused(option: str, value: str, said: str) -> 
 def test_ctrl_c_shows_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     class Pressed(Silent):
         def __init__(self) -> None:
-            self._left = 700
+            self._left = 3000
 
         def advance(self, steps: int = 1, note: str = "") -> None:
             self._left -= steps
@@ -92,5 +92,5 @@ def test_ctrl_c_shows_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.show.progress.progress_for", lambda console: Pressed())
     result = run(TEXT, "--method", "g-avg,lime", "--samples", "4000")
     assert result.exit_code == 130
-    assert "interrupted after 512 samples of 4,000" in " ".join(result.stdout.split())
+    assert "interrupted after 2,048 samples of 4,000" in " ".join(result.stdout.split())
     assert "what was reached is shown" in result.stderr
