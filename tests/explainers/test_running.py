@@ -102,6 +102,20 @@ def test_seconds_end_a_run_that_can_be_repeated(
     assert (again.weights == e.weights).all()
 
 
+@pytest.mark.parametrize(("weights", "ended", "settled"), [(CLEAR, "settled", 5), (HARD, "time", 3)])
+def test_what_is_settled_is_looked_at_when_the_clock_ends_a_run(
+    weights: np.ndarray, ended: str, settled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only at the looks before it, of which there is none in the first 512 samples."""
+    clock = itertools.count()
+    monkeypatch.setattr(running.time, "monotonic", lambda: next(clock) * 1.0)
+    e = limelight.explain(additive(weights, 0.1), TEXT, "lime", until="stable", seconds=0.5, target="negative")
+    monkeypatch.undo()
+    assert e.parameters["n_samples"] == STEP
+    assert e.diagnostics["stopped"] == ended
+    assert len(e.diagnostics["settled"]) >= settled
+
+
 def test_methods_that_draw_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
@@ -267,4 +281,5 @@ def test_the_chance_of_a_wrong_claim_is_divided_among_the_looks(monkeypatch: pyt
     monkeypatch.setattr(running, "settled", noted)
     limelight.explain(additive(HARD, 0.8), TEXT, "lime", until="stable", n_samples=5000, target="negative")
     assert levels
-    assert levels == [running.LEVEL / 5] * len(levels)  # at 512, 1,024, 2,048, 4,096 and 5,000 samples
+    # At 512, 1,024, 2,048, 4,096 and 5,000 samples, and where an interrupt may end it.
+    assert levels == [running.LEVEL / 6] * len(levels)

@@ -2,7 +2,8 @@
 
 Samples are asked for in steps of fixed length, whatever ends the run, so that the same total gives the same bytes: a
 run that was ended by the clock or by Ctrl-C is repeated by `n_samples` alone. Whether the answer is settled is looked
-at when the number of samples has doubled; the chance of a wrong claim, 5 %, is divided among all looks there may be.
+at when the number of samples has doubled, and where the clock or Ctrl-C ends the run, which know nothing of the answer;
+the chance of a wrong claim, 5 %, is divided among all looks there may be.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def draw_on(
     looks = _looks(plan, max(first_look, _FIRST_LOOK), step) if plan.until is not None or watch is not None else set()
     per_output: tuple[Settled, ...] = ()
     stopped: Stopped = "limit" if plan.is_open else "samples"
-    longest = 0.0
+    longest, level, seen = 0.0, LEVEL / (len(looks) + 1), 0
     try:
         for n in _steps(sampler, plan, step):
             begun = time.monotonic()
@@ -189,7 +190,7 @@ def draw_on(
             if n == step:
                 _announce(progress, plan, longest, n, memory)
             if n in looks:
-                per_output, is_done = _look(sampler, plan.until, LEVEL / len(looks))
+                (per_output, is_done), seen = _look(sampler, plan.until, level), sampler.n
                 progress.advance(0, _told(per_output))
                 if is_done:
                     stopped = "settled"
@@ -204,6 +205,9 @@ def draw_on(
         if sampler.n < usable:
             raise
         stopped = "interrupted"
+    if stopped in ("time", "interrupted") and seen < sampler.n >= first_look:
+        per_output, is_done = _look(sampler, plan.until, level)
+        stopped = "settled" if is_done and stopped == "time" else stopped
     return Run(stopped, sampler.n, plan, per_output)
 
 
