@@ -64,13 +64,13 @@ def test_the_numbers_are_those_of_the_command_line(server: Running, request_: An
 
 def test_a_stream_ends_with_the_same_numbers(server: Running) -> None:
     text = "one two three four five six seven eight nine ten great terrible film with a long end"
-    question = {"text": text, "methods": ["lime", "gxi"], "seed": 3, "samples": 4000}
+    question = {"text": text, "methods": ["lime", "gxi"], "seed": 3, "samples": 9000}
     events = list(server.events("/compare", {**question, "settle": True}))
     told = [name for name, _ in events if name != "progress"]
     assert told == ["job", "begun", *["row"] * 5, "done", "end"]
     rows = [data for name, data in events if name == "row"]
     assert [(row["row"], row["last"]) for row in rows] == [(1, True), *[(0, False)] * 3, (0, True)]
-    assert [row["explanation"]["parameters"].get("n_samples") for row in rows] == [None, 512, 1024, 2048, 4000]
+    assert [row["explanation"]["parameters"].get("n_samples") for row in rows] == [None, 2048, 4096, 8192, 9000]
     whole = server.post("/explain", question).json["comparison"]
     streamed = {"explanations": [rows[4]["explanation"], rows[0]["explanation"]]}
     assert without_time(streamed)["explanations"] == without_time(whole)["explanations"]
