@@ -69,7 +69,8 @@ def estimated(review: Review, ridges: tuple[float, ...], sizes: tuple[int, ...])
                         found[kind, ridge, n].append(official(review, run, n, ridge))
                     continue
                 for ridge in ridges if kind == "lime" else (0.0,):
-                    own = recorded.explain(n, **({"ridge": ridge} if kind == "lime" else {}))
+                    as_it_comes = {"estimator": "auto"} if kind == "pairs" else {}  # which asks for eight per word
+                    own = recorded.explain(n, **({"ridge": ridge} if kind == "lime" else as_it_comes))
                     found[kind, ridge, n].append(Estimated(run, own.weights, own.stderr))
     return found
 
@@ -79,6 +80,11 @@ def official(review: Review, run: Run, n: int, ridge: float) -> Estimated:
     kept, outputs = review.samples(run)
     fit = fit_surrogate(kept[:n], outputs[:n, None], kernel_weights(kept[:n], KERNEL_WIDTH), ridge)
     return Estimated(run, fit.coefficients[:, 0], fit.stderr[:, 0])
+
+
+def mean_of(found: list[Estimated]) -> Estimated:
+    stderr = np.sqrt(np.mean([own.stderr**2 for own in found], axis=0) / len(found))
+    return Estimated(found[0].run, np.mean([own.weights for own in found], axis=0), stderr)
 
 
 def squared_errors(review: Review, found: dict[Key, list[Estimated]]) -> dict[Key, float]:
@@ -120,12 +126,16 @@ def print_errors(folder: Path, sizes: tuple[int, ...]) -> None:
     ridges = (1.0, NO_RIDGE)
     errors: dict[str, list[dict[Key, float]]] = {}
     agreed: dict[tuple[str, Key], list[tuple[float, float]]] = defaultdict(list)
+    between: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for words in ("60", "150"):
         for review in read_all(folder, f"errors-{words}"):
             found = estimated(review, ridges, sizes)
             errors.setdefault(words, []).append(squared_errors(review, found))
             for key, own in found.items():
                 agreed[words, key].append(agreement(own))
+            for kind, base in BASES.items():
+                ridge, n = 1.0 if kind == "lime" else 0.0, max(n for _, _, n in found)
+                between[kind, words].append(agreement([mean_of(found[own, ridge, n]) for own in (kind, base)]))
             say(f"{review.name}: {review.d} words")
     if not errors:
         return
@@ -153,6 +163,11 @@ def print_errors(folder: Path, sizes: tuple[int, ...]) -> None:
             for column in np.array(agreed[words, key]).reshape(-1, 2).T:
                 cells.append("–" if np.isnan(column).any() or len(column) < 2 else with_error(column))
         print(f"| {named(*key[:2])} | {key[2]:,} | {' | '.join(cells)} |", flush=True)
+    print("\nThe same of the means of all runs by two estimators, which a bias of one of them would keep apart.\n")
+    for (kind, words), own in between.items():
+        every, strongest = np.array(own).T
+        pair = f"{named(kind, 1.0)} and {named(BASES[kind], 1.0)}, {words} words"
+        print(f"{pair}: {with_error(every)}, ten strongest {with_error(strongest)}")
     print()
 
 
