@@ -54,6 +54,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "limelight, permutations": {"color": "#7a1812", "marker": "s", "ms": 4, "lw": 1.6, "ls": "--"},
     "shapiq OddSHAP": {"color": "black", "marker": "D", "ms": 4, "lw": 1.8},
 }
+FEWEST_TEXTS = 8
+"""From which an interval over texts is given."""
 ON_TRANSFORMER = {"errors-60": (10, 1), "errors-150": (10, 1)}
 
 
@@ -306,7 +308,9 @@ def thousandths(errors: list[float]) -> str:
 def print_against(rows: list[dict[str, Any]], other: str = "shapiq OddSHAP") -> None:
     """Ours against the best published; our permutations are four pairs at least, which may be more than budgeted."""
     own = [row for row in rows if row["method"] == "shapley" and "error" in row]
-    print(f"\nSquared error of Shapley values as a part of that of {other}; in brackets of single texts:\n")
+    print(
+        f"\nSquared error of Shapley values as a part of that of {other}; 95 % of resampled texts, and in brackets those of single texts:\n"
+    )
     print(f"| | | {' | '.join(f'{p} per word' for p in PER_WORD)} |\n" + "|---" * (len(PER_WORD) + 2) + "|")
     for group in dict.fromkeys(row["group"] for row in own):
         for ours in ("limelight, auto", "limelight, pairs"):
@@ -322,8 +326,19 @@ def print_against(rows: list[dict[str, Any]], other: str = "shapiq OddSHAP") -> 
                 asked = float(np.mean([row["asked"] for row in here if row["name"] == ours]))
                 whole = sum(a[text] for text in both) / sum(b[text] for text in both)
                 note = f", {asked:.1f} asked" if asked > 1.1 * per_word else ""
-                parts.append(f"{whole:.2f} ({min(ratios):.2f}–{max(ratios):.2f}{note})")
+                below = sum(ratio < 1.0 for ratio in ratios)
+                sure = _resampled([a[text] for text in both], [b[text] for text in both])
+                parts.append(f"{whole:.2f}{sure} ({min(ratios):.2f}–{max(ratios):.2f}, {below} below 1{note})")
             print(f"| {group} | {ours} | {' | '.join(parts)} |")
+
+
+def _resampled(ours: list[float], theirs: list[float]) -> str:
+    """The 95 % interval of a ratio of sums by resampled texts, where there are enough of them."""
+    if len(ours) < FEWEST_TEXTS:
+        return ""
+    drawn = np.random.default_rng(0).integers(0, len(ours), (4000, len(ours)))
+    ratios = np.array(ours)[drawn].sum(axis=1) / np.array(theirs)[drawn].sum(axis=1)
+    return " [{:.2f}, {:.2f}]".format(*np.quantile(ratios, [0.025, 0.975]))
 
 
 def _errors_by_text(rows: list[dict[str, Any]], name: str) -> dict[str, float]:
