@@ -308,9 +308,8 @@ def thousandths(errors: list[float]) -> str:
 def print_against(rows: list[dict[str, Any]], other: str = "shapiq OddSHAP") -> None:
     """Ours against the best published; our permutations are four pairs at least, which may be more than budgeted."""
     own = [row for row in rows if row["method"] == "shapley" and "error" in row]
-    print(
-        f"\nSquared error of Shapley values as a part of that of {other}; 95 % of resampled texts, and in brackets those of single texts:\n"
-    )
+    print(f"\nSquared error of Shapley values as a part of that of {other}; 95 % of resampled texts where there are")
+    print("enough of them, and in brackets those of single texts:\n")
     print(f"| | | {' | '.join(f'{p} per word' for p in PER_WORD)} |\n" + "|---" * (len(PER_WORD) + 2) + "|")
     for group in dict.fromkeys(row["group"] for row in own):
         for ours in ("limelight, auto", "limelight, pairs"):
