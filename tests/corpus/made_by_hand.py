@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from limelight.corpus.reading import Corpus
 from limelight.corpus.reading import open as open_corpus
 from limelight.corpus.rows import Answer, Row, as_parquet
 from limelight.corpus.schema import Layout
+from limelight.corpus.seal import Shards, open_manifest, seal_manifest
 from limelight.explanation import Explanation
 from show.samples import comparison_of
 
@@ -72,8 +72,20 @@ def corpus_of(
     methods = dict.fromkeys(own.method for text in texts for own in text.explanations)
     named = {own.method: (own.label, own.signed) for text in texts for own in text.explanations}
     layout = Layout(labels, kind, named, keep_text=keep_text, pairs=pairs)
-    (folder / SHARDS).mkdir(parents=True)
     numbers = range(-(-len(texts) // shard_size))
+    columns = {"text_column": "text", "second_column": None, "id_column": None}
+    manifest = {
+        "corpus": 1,
+        "asked": {"methods": list(methods), "target": None, "features": "words", "output": None, **(asked or {})},
+        "input": {"files": [{"name": "texts.csv", "bytes": 1, "sha256": data}], **columns, "rows": len(texts)},
+        "model": {"name": "embedded"},
+        "layout": layout.to_json(),
+        "shards": {"size": shard_size, "count": len(numbers)},
+    }
+    (folder / SHARDS).mkdir(parents=True)
+    content = seal_manifest(manifest)
+    (folder / MANIFEST).write_bytes(content)
+    shards = Shards(open_manifest(content)[1], len(numbers))
     for number in numbers[: len(numbers) - missing_shards]:
         answers = []
         for k, text in enumerate(texts[number * shard_size : (number + 1) * shard_size]):
@@ -85,17 +97,7 @@ def corpus_of(
                     answers.append(Answer(row, method, own))
                 elif text.error is not None:
                     answers.append(Answer(row, method, error=text.error))
-        (folder / SHARDS / shard_name(number)).write_bytes(as_parquet(answers, layout))
-    columns = {"text_column": "text", "second_column": None, "id_column": None}
-    manifest = {
-        "corpus": 1,
-        "asked": {"methods": list(methods), "target": None, "features": "words", "output": None, **(asked or {})},
-        "input": {"files": [{"name": "texts.csv", "bytes": 1, "sha256": data}], **columns, "rows": len(texts)},
-        "model": {"name": "embedded"},
-        "layout": layout.to_json(),
-        "shards": {"size": shard_size, "count": len(numbers)},
-    }
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+        (folder / SHARDS / shard_name(number)).write_bytes(shards.seal(number, as_parquet(answers, layout)))
     return open_corpus(folder)
 
 

@@ -73,7 +73,7 @@ def test_times_are_of_no_account(tmp_path: Path, data: Path) -> None:
     corpus.run(data, tmp_path / "out", **OPTIONS)
     file = tmp_path / "out" / "times.jsonl"
     file.write_text(file.read_text() + '{"shard": 9, "ev')
-    assert sum(line["event"] == "written" for line in Folder(tmp_path / "out").times()) == 5
+    assert sum(line["event"] == "written" for line in Folder(tmp_path / "out").times(checked=True)) == 5
     file.unlink()
     assert corpus.run(data, tmp_path / "out", **OPTIONS).is_complete
 

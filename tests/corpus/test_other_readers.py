@@ -87,7 +87,7 @@ def test_an_unfinished_or_damaged_corpus(done: Corpus, tmp_path: Path) -> None:
     assert not copy.is_complete
     assert len(list(copy)) == len(list(done)) - 8
     first.write_bytes(first.read_bytes()[:-50])
-    with pytest.raises(DataError, match=r"00000000.parquet cannot be read as Parquet"):
+    with pytest.raises(DataError, match=r"00000000.parquet is damaged"):
         list(copy)
     (tmp_path / "copy" / "manifest.json").write_text("{")
     with pytest.raises(DataError, match="damaged"):
@@ -97,9 +97,12 @@ def test_an_unfinished_or_damaged_corpus(done: Corpus, tmp_path: Path) -> None:
 def test_a_corpus_of_a_newer_version_is_refused(done: Corpus, tmp_path: Path) -> None:
     import json
 
+    from limelight.corpus.seal import seal_manifest
+
     manifest = json.loads((done.folder / "manifest.json").read_text())
     manifest["layout"]["schema"] = 99
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    del manifest["hashes"], manifest["sha256"]
+    (tmp_path / "manifest.json").write_bytes(seal_manifest(manifest))
     with pytest.raises(DataError, match="newer limelight"):
         corpus.open(tmp_path)
 

@@ -37,6 +37,7 @@ def report(
     from rich.console import Console
 
     from limelight.cli.output import made
+    from limelight.corpus.reading import UNCHECKED
     from limelight.corpus.reading import open as open_corpus
     from limelight.corpus.report import report as write_report
     from limelight.progress import Lines
@@ -46,6 +47,9 @@ def report(
     other = None if against is None else open_corpus(against)
     if not corpus.is_complete:
         note(f"the run is not finished: {len(corpus.shards())} of {corpus.n_shards} shards are there")
+    for own in (corpus, other):
+        if own is not None and not own.is_checked:
+            note(f"{own.folder} was {UNCHECKED}")
     page, findings = write_report(
         corpus,
         out,

@@ -17,6 +17,7 @@ from limelight.corpus.loading import Loaded
 from limelight.corpus.reading import Corpus
 from limelight.corpus.reading import open as open_corpus
 from limelight.corpus.schema import VERSION, Layout, arrow_library
+from limelight.corpus.seal import Shards
 from limelight.corpus.source import Chosen, Given, Source, find_files
 from limelight.errors import InputError, LimelightError, ParameterError, shown
 from limelight.explainers.method import find
@@ -126,15 +127,15 @@ def run(
             )
         usual = OWN_SHARD if loaded.is_own else SHARD
         size = whole_number("shard_size", usual if shard_size is None else shard_size, 1)
-        manifest, layout = _manifest(folder, source, loaded, identity, questions, size, keep_text, progress)
-        done = folder.done()
-        todo = [number for number in range(manifest["shards"]["count"]) if number not in done]
+        manifest, layout, shards = _manifest(folder, source, loaded, identity, questions, size, keep_text, progress)
+        done = folder.done(shards, progress)
+        todo = [number for number in range(shards.count) if number not in done]
         if todo:
             tasks = _tasks(source, layout, size, set(todo), manifest["input"]["rows"])
             crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker)
             try:
                 left = _documents(todo, size, manifest)
-                _work(folder, tasks, crew, identity, manifest["input"]["rows"], left, progress)
+                _work(folder, shards, tasks, crew, identity, manifest["input"]["rows"], left, progress)
             finally:
                 crew.close()
     return open_corpus(out)
@@ -149,7 +150,7 @@ def _manifest(
     size: int,
     keep_text: bool,
     progress: Progress,
-) -> tuple[dict[str, Any], Layout]:
+) -> tuple[dict[str, Any], Layout, Shards]:
     """What this run is asked for, as the folder has it: written down, or found to be the same."""
     asked = {
         "methods": list(questions.methods),
@@ -167,14 +168,15 @@ def _manifest(
         "input": {"files": source.fingerprint(), **source.chosen.to_json()},
         **identity,
     }
-    before = folder.manifest()
-    if before is not None:
+    found = folder.manifest()
+    if found is not None:
+        before, run = found
         rest = {name: value for name, value in before.items() if name in about}
         rest["input"] = {name: value for name, value in before["input"].items() if name != "rows"}
         now = {**about, "shards": {"size": size}, "keep_text": keep_text}
         then = {**rest, "shards": {"size": before["shards"]["size"]}, "keep_text": before["layout"].get("keep_text")}
         check_same(folder.path, then, now)
-        return before, Layout.from_json(before["layout"], folder.path)
+        return before, Layout.from_json(before["layout"], folder.path), Shards(run, before["shards"]["count"])
     survey = source.survey(loaded.model.labels, progress)
     layout = Layout(
         labels=tuple(loaded.model.labels),
@@ -185,9 +187,10 @@ def _manifest(
         pairs=bool(about["model"]["pairs"]),
     )
     about["input"]["rows"] = survey.rows
-    manifest = {**about, "layout": layout.to_json(), "shards": {"size": size, "count": -(-survey.rows // size)}}
-    folder.write_manifest(manifest)
-    return manifest, layout
+    count = -(-survey.rows // size)
+    manifest = {**about, "layout": layout.to_json(), "shards": {"size": size, "count": count}}
+    written, run = folder.write_manifest(manifest)
+    return written, layout, Shards(run, count)
 
 
 def _plain(features: Any) -> Any:
@@ -235,6 +238,7 @@ def _crew(
 
 def _work(
     folder: Folder,
+    shards: Shards,
     tasks: Iterator[Task],
     crew: Crew,
     identity: Mapping[str, Any],
@@ -269,7 +273,7 @@ def _work(
                     progress.say(f"{answer.why}: its shard {task.number} is computed again")
                     again.append(task)
                     continue
-                folder.write_shard(answer.number, answer.content)
+                folder.write_shard(answer.number, shards.seal(answer.number, answer.content))
                 folder.note_time(
                     shard=answer.number,
                     event="written",

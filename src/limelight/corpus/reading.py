@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.corpus.folder import MANIFEST, SHARDS, shard_number
+from limelight.corpus.folder import MANIFEST, SHARDS, read_shard, shard_number
 from limelight.corpus.schema import METADATA, Layout, arrow_library
+from limelight.corpus.seal import Broken, Shards, open_manifest
+from limelight.corpus.unsealed import check_unsealed
 from limelight.document import Text
 from limelight.errors import DataError, InputError
 from limelight.explanation import Explanation, GroupWeights, Prediction
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from limelight.corpus.texts import TextOrder, TextTable
     from limelight.corpus.words import WordOrder, WordTable
 
+UNCHECKED = "written by limelight 0.2 without hashes, so damage to its files may not be seen"
 NO_TEXT = "the text was not kept: its words stand at their places, and all between them is blank"
 
 
@@ -33,16 +36,25 @@ def open(folder: str | os.PathLike[str]) -> Corpus:
     path = Path(folder)
     file = path / MANIFEST
     try:
-        manifest = json.loads(file.read_bytes())
+        manifest, run = open_manifest(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
             f"{path} holds no corpus: there is no {MANIFEST} in it; give a folder of limelight corpus run"
         ) from error
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file} cannot be read ({reason(error)}): it is damaged, run the corpus again") from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read ({reason(error)}): check its permissions and the disk") from error
+    except Broken as error:
+        raise DataError(
+            f"{file} is damaged ({error}): put a copy of it back, or run the corpus again in another folder"
+        ) from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("layout"), dict):
         raise DataError(f"{file} is no manifest of a corpus: give a folder of limelight corpus run")
-    return Corpus(path, manifest, Layout.from_json(manifest["layout"], file))
+    corpus = Corpus(path, manifest, Layout.from_json(manifest["layout"], file), run)
+    try:
+        corpus.n_documents, corpus.n_shards  # noqa: B018 - what the properties rely on
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{file} is damaged ({error!r:.80}): run the corpus again in another folder") from error
+    return corpus
 
 
 @dataclass(frozen=True)
@@ -62,12 +74,14 @@ class Document:
 class Corpus:
     """The explanations of many documents, in the order of their rows; iterate over it to get them one by one.
 
-    `manifest` is what the run was asked for; `layout` what all rows share.
+    `manifest` is what the run was asked for; `layout` what all rows share. `run` is the hash of the manifest, which the
+    shards have in their seals; None in a run of version 0.2, which has no hashes.
     """
 
     folder: Path
     manifest: Mapping[str, Any]
     layout: Layout
+    run: str | None = None
 
     def __repr__(self) -> str:
         done = "" if self.is_complete else f", {len(self.shards())} of {self.n_shards} shards so far"
@@ -101,6 +115,11 @@ class Corpus:
     def is_complete(self) -> bool:
         return len(self.shards()) == self.n_shards
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether damage to the files is always seen: each has a hash. Version 0.2 wrote none."""
+        return self.run is not None
+
     def shards(self) -> list[Path]:
         """The Parquet files that are there, in the order of their rows: for pandas, polars or DuckDB to read."""
         try:
@@ -111,20 +130,28 @@ class Corpus:
 
     def tables(self, columns: Sequence[str] | None = None, numbers: Collection[int] | None = None) -> Iterator[Any]:
         """The shards as Arrow tables, one at a time; only some columns, or shards, where these are named."""
-        parquet = arrow_library().parquet
+        library, shards = arrow_library(), Shards(self.run, self.n_shards)
         for file in self.shards():
             if numbers is not None and shard_number(file.name) not in numbers:
                 continue
+            content = read_shard(file, shards)  # what is parsed are the bytes that were checked
             try:
-                table = parquet.read_table(file, columns=None if columns is None else list(columns), partitioning=None)
+                table = library.parquet.read_table(
+                    library.BufferReader(content), columns=None if columns is None else list(columns)
+                )
+                metadata = (table.schema.metadata or {}).get(METADATA)
+                if metadata is not None:
+                    Layout.from_json(json.loads(metadata), file)
+                    if not self.is_checked:
+                        check_unsealed(table, self.layout, self.n_documents)
+            except DataError:
+                raise
             except Exception as error:  # it raises its own errors, and the system's
                 raise DataError(
                     f"{file} cannot be read as Parquet ({reason(error)!s:.200}): remove it, and give the command again"
                 ) from error
-            metadata = (table.schema.metadata or {}).get(METADATA)
             if metadata is None:
                 raise DataError(f"{file} is no part of a corpus: it was written by something else; remove it")
-            Layout.from_json(json.loads(metadata), file)
             yield table
 
     def documents(self) -> Iterator[Document]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from limelight.corpus.schema import Layout, arrow_library
+from limelight.corpus.seal import BLANK, PLACE
 from limelight.document import Text
 from limelight.evidence import rounding_of, warnings_of
 from limelight.explanation import Explanation
@@ -105,14 +106,14 @@ def _whole(value: object) -> int | None:
 
 
 def as_parquet(answers: Sequence[Answer], layout: Layout) -> bytes:
-    """A shard as a Parquet file: equal answers give equal bytes, for one version of pyarrow."""
+    """A shard as a Parquet file: equal answers give equal bytes, for one version of pyarrow. Its seal is blank yet."""
     pyarrow = arrow_library()
     columns, schema = as_columns(answers, layout), layout.arrow()
     arrays = [_array(columns[own.name], own.type) for own in schema]
     buffer = io.BytesIO()
-    pyarrow.parquet.write_table(
-        pyarrow.Table.from_arrays(arrays, schema=schema), buffer, compression="zstd", version="2.6"
-    )
+    with pyarrow.parquet.ParquetWriter(buffer, schema, compression="zstd", version="2.6") as writer:
+        writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+        writer.add_key_value_metadata({PLACE: BLANK})
     return buffer.getvalue()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from limelight.corpus.folder import Folder
+from limelight.corpus.reading import UNCHECKED
 from limelight.corpus.reading import open as open_corpus
 
 
@@ -22,6 +23,9 @@ class State:
     all_shards: int
     errors: int
     seconds: float
+    """Of the documents whose time was written down."""
+    timed: int
+    is_checked: bool
 
     @property
     def is_complete(self) -> bool:
@@ -29,11 +33,11 @@ class State:
 
     def __str__(self) -> str:
         part = "complete" if self.is_complete else f"{self.shards:,} of {self.all_shards:,} shards"
-        rate = f", {self.documents / self.seconds:,.1f} documents a second of a worker" if self.seconds > 0.0 else ""
+        rate = f", {self.timed / self.seconds:,.1f} documents a second of a worker" if self.seconds > 0.0 else ""
         errors = f", {self.errors:,} with an error" if self.errors else ""
         return (
             f"{self.folder}: {part}; {self.documents:,} of {self.all_documents:,} documents{errors}; "
-            f"{', '.join(self.methods)}{rate}"
+            f"{', '.join(self.methods)}{rate}{'' if self.is_checked else f'; {UNCHECKED}'}"
         )
 
 
@@ -46,11 +50,13 @@ def state(folder: str | os.PathLike[str]) -> State:
         documents += len(table["row"].unique())
         errors += len(failed["row"].unique())
     stored = {int(path.stem) for path in corpus.shards()}
-    times = {
-        int(line["shard"]): float(line["seconds"])
-        for line in Folder(corpus.folder).times()
-        if line.get("event") == "written" and line.get("shard") in stored
-    }
+    times: dict[int, tuple[float, int]] = {}
+    for line in Folder(corpus.folder).times(corpus.is_checked):
+        number, seconds, timed = (line.get(name) for name in ("shard", "seconds", "documents"))
+        if line.get("event") != "written" or not isinstance(number, int) or number not in stored:
+            continue
+        if isinstance(seconds, float | int) and isinstance(timed, int):
+            times[number] = float(seconds), timed
     return State(
         corpus.folder,
         corpus.methods,
@@ -59,5 +65,7 @@ def state(folder: str | os.PathLike[str]) -> State:
         len(stored),
         corpus.n_shards,
         errors,
-        sum(times.values()),
+        sum(seconds for seconds, _ in times.values()),
+        sum(timed for _, timed in times.values()),
+        corpus.is_checked,
     )

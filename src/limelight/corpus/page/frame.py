@@ -16,7 +16,7 @@ from limelight.corpus.page.names import model_name
 from limelight.corpus.page.signs import signs_section
 from limelight.corpus.page.texts import texts_section
 from limelight.corpus.page.words import words_section
-from limelight.corpus.reading import NO_TEXT
+from limelight.corpus.reading import NO_TEXT, UNCHECKED
 from limelight.corpus.report_script import SCRIPT, STYLE
 from limelight.show.markup import isolated, safe
 from limelight.show.numbers import percent
@@ -75,6 +75,9 @@ def _head(findings: Findings) -> Iterator[str]:
             f'<p class="notice">The run is not finished: {len(corpus.shards()):,} of {corpus.n_shards:,} shards are '
             "there, and this is what they say.</p>"
         )
+    for own in (corpus, findings.against):
+        if own is not None and not own.is_checked:
+            yield f'<p class="notice">{isolated(own.folder.name)} was {safe(UNCHECKED)}.</p>'
     if not corpus.layout.keep_text:
         yield f'<p class="notice">{safe(NO_TEXT)}; run the corpus with --keep-text to see the texts.</p>'
     yield '<nav class="contents" aria-label="Contents">'
