@@ -1,15 +1,13 @@
-"""A full disk, a read-only folder, kills, workers unlike their run, and Ray: a clear error, and a run that goes on."""
+"""A full disk, a read-only folder, kills and workers unlike their run: a clear error, and a run that goes on."""
 
 from __future__ import annotations
 
 import errno
-import importlib.util
 import os
 import re
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ import pytest
 from conftest import small_model
 from corpus.texts import reviews, stored, write
 from limelight import corpus, files
-from limelight.corpus.crew import Ready
 from limelight.corpus.folder import Folder
 from limelight.corpus.processes import Processes
 from limelight.errors import InputError, LimelightError
@@ -125,7 +122,7 @@ def test_a_worker_that_is_not_what_the_manifest_says_is_refused(
     assert stored(out) == stored(tmp_path / "whole")
 
 
-def _harness(*arguments: str) -> str:
+def harness(*arguments: str) -> str:
     ended = subprocess.run(
         [sys.executable, str(HARNESS), *arguments],
         capture_output=True,
@@ -140,55 +137,4 @@ def _harness(*arguments: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["alone", "workers"])
 def test_a_run_that_is_killed_ends_as_if_it_had_not_been(engine: str) -> None:
-    assert re.search(rf"^{engine}: 2 kills.*0 failures$", _harness("--kills", "2", "--engine", engine), re.MULTILINE)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
-def test_ray_gives_the_same_bytes_and_replaces_a_worker(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from limelight.corpus.on_ray import RayActors
-
-    corpus.run(data, tmp_path / "whole", **OPTIONS)
-    killed: list[int] = []
-    give = RayActors.give
-
-    def kills(crew: RayActors, task: Any) -> None:
-        give(crew, task)
-        if task.number == 2 and not killed:
-            place = next(place for place, own in crew._given.values() if own is task)
-            killed.append(place)
-            crew._ray.kill(crew._actors[place])
-
-    monkeypatch.setattr(RayActors, "give", kills)
-    corpus.run(data, tmp_path / "out", workers=2, ray=True, **OPTIONS)
-    assert killed
-    assert stored(tmp_path / "out") == stored(tmp_path / "whole")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
-def test_an_actor_on_another_kind_of_device_is_refused(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from limelight.corpus import on_ray
-
-    class Elsewhere(on_ray._Computer):
-        def ready(self) -> Ready:
-            own = super().ready()
-            computing = {**own.identity["computing"], "device": "NVIDIA H200"}
-            return replace(own, host="node-7", identity={**own.identity, "computing": computing})
-
-    monkeypatch.setattr(on_ray, "_Computer", Elsewhere)
-    said = r"on node-7 .* says: computing\.device is 'NVIDIA H200' there and 'cpu' in the manifest; let all"
-    with pytest.raises(LimelightError, match=said):
-        corpus.run(data, tmp_path / "out", ray=True, **OPTIONS)
-    assert not (tmp_path / "out" / "lock").exists()
-    assert not (tmp_path / "out" / "shards").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
-def test_a_run_on_ray_that_is_killed_goes_on() -> None:
-    assert re.search(r"^ray: 1 kills?.*0 failures$", _harness("--kills", "1", "--engine", "ray"), re.MULTILINE)
+    assert re.search(rf"^{engine}: 2 kills.*0 failures$", harness("--kills", "2", "--engine", engine), re.MULTILINE)

@@ -2,7 +2,7 @@
 
     python tests/reliability/corpus_harness.py --kills 100 --engine alone       one process
     python tests/reliability/corpus_harness.py --kills 100 --engine workers     two processes, or the driver, is killed
-    python tests/reliability/corpus_harness.py --kills 100 --engine ray         two actors of Ray, or the driver
+    python tests/reliability/corpus_harness.py --kills 100 --engine ray         two actors of Ray, their node, or driver
 
 After each kill of the driver every shard that is there must equal that of the run that was not killed. At the end of
 each run no shard may be missing or too much, no hidden part may be left, and no more shards may have been begun than
@@ -26,6 +26,9 @@ from pathlib import Path
 
 DOCUMENTS, SHARD = 60, 5
 WORKERS = {"alone": 1, "workers": 2, "ray": 2}
+TARGETS = {"alone": ["driver"], "workers": ["driver", "worker"], "ray": ["driver", "worker", "node"]}
+GAVE_UP = 2
+"""The status of a command whose only node has died."""
 _PATIENCE = 300.0
 """Seconds for a run that nobody kills."""
 
@@ -75,13 +78,16 @@ def descendants(process: int) -> list[tuple[int, str]]:
     return found
 
 
-def worker_of(driver: int, engine: str, rng: random.Random) -> int | None:
-    mark = "limelight.corpus.processes" if engine == "workers" else "ray::_Computer"
-    workers = [number for number, line in descendants(driver) if mark in line]
-    return rng.choice(workers) if workers else None
+def victim_of(driver: int, target: str, engine: str, rng: random.Random) -> int | None:
+    if target == "driver":
+        return driver
+    worker = "limelight.corpus.processes" if engine == "workers" else "ray::_Computer"
+    mark = "raylet/raylet" if target == "node" else worker
+    found = [number for number, line in descendants(driver) if mark in (line.split(" ")[0] if "/" in mark else line)]
+    return rng.choice(found) if found else None
 
 
-def harass(kills: int, engine: str, seed: int) -> list[str]:
+def harass(kills: int, engine: str, seed: int, targets: list[str]) -> list[str]:
     """Runs that are killed so often in all; what was wrong with them."""
     rng, failures = random.Random(seed), []
     with tempfile.TemporaryDirectory(prefix="corpus-harness-") as name:
@@ -93,18 +99,18 @@ def harass(kills: int, engine: str, seed: int) -> list[str]:
         if whole.returncode != 0:
             return [f"the run that was not killed: {said.decode()}"]
         reference = shards(here / "whole")
-        done = {"driver": 0, "worker": 0}
+        done = dict.fromkeys(TARGETS["ray"], 0)
         runs, of_this_run = 0, 0
         while sum(done.values()) < kills:
             process = start(data, out, engine)
-            target = "worker" if engine != "alone" and rng.random() < 0.5 else "driver"
+            target = rng.choice(targets)
             before, moment = begun(out), rng.random() < 0.2
             limit = time.monotonic() + _PATIENCE
             while process.poll() is None and not moment and begun(out) == before and time.monotonic() < limit:
                 time.sleep(0.01)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(rng.uniform(0.0, 3.0))
-            victim = process.pid if target == "driver" else worker_of(process.pid, engine, rng)
+            victim = victim_of(process.pid, target, engine, rng)
             if process.poll() is None and victim is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
@@ -113,7 +119,8 @@ def harass(kills: int, engine: str, seed: int) -> list[str]:
             if target == "driver" and process.poll() is None:
                 process.kill()
             _, said = process.communicate(timeout=_PATIENCE)
-            if process.returncode not in (0, -signal.SIGKILL):
+            gave_up = target == "node" and process.returncode == GAVE_UP and b"the same command goes on" in said
+            if process.returncode not in (0, -signal.SIGKILL) and not gave_up:
                 failures.append(f"status {process.returncode} after a kill of the {target}: {said.decode()[-500:]}")
             if not shards(out).items() <= reference.items():
                 failures.append(f"a shard differs after a kill of the {target}")
@@ -122,8 +129,8 @@ def harass(kills: int, engine: str, seed: int) -> list[str]:
                 runs, of_this_run = runs + 1, 0
                 shutil.rmtree(out)
         print(
-            f"{engine}: {sum(done.values())} kills ({done['driver']} of the driver, {done['worker']} of a worker) in "
-            f"{runs} runs, {len(failures)} failures",
+            f"{engine}: {sum(done.values())} kills ({done['driver']} of the driver, {done['worker']} of a worker, "
+            f"{done['node']} of a node) in {runs} runs, {len(failures)} failures",
             flush=True,
         )
     return failures
@@ -149,11 +156,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--engine", choices=list(WORKERS), action="append")
+    parser.add_argument("--target", choices=TARGETS["ray"], action="append", help="what is killed; default: all of it")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     failures = []
     for engine in arguments.engine or WORKERS:
-        failures += harass(arguments.kills, engine, arguments.seed)
+        targets = [own for own in TARGETS[engine] if own in (arguments.target or TARGETS[engine])]
+        failures += harass(arguments.kills, engine, arguments.seed, targets)
     for failure in failures:
         print(failure)
     sys.exit(bool(failures))

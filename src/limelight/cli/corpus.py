@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from limelight.cli import corpus_report
 from limelight.cli.application import note, stopped
@@ -44,6 +49,8 @@ EXAMPLES = """[bold]Examples[/bold]
 
 [cyan]limelight corpus run reviews.parquet --model bert --truncate --method lime --samples 1000 --out explained[/cyan]
 
+[cyan]limelight corpus run reviews.csv --ray --workers 4 --out explained[/cyan]
+
 [cyan]limelight corpus run reviews.parquet --ray auto --workers 8 --gpus-per-worker 1 --out explained[/cyan]
 
 [cyan]limelight corpus status explained[/cyan]
@@ -62,7 +69,30 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog=EXAMPLES)
+class _Run(TyperCommand):
+    """`--ray` may stand without an address, which Typer does not know of an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_ray_address(args))
+
+
+_ADDRESS = re.compile(r"local|auto|\S+://\S+|[^\s/]+:\d+")
+"""What Ray takes as an address. Anything else behind `--ray` is a file of texts, or another option."""
+
+
+def with_ray_address(typed: Sequence[str]) -> list[str]:
+    """The words of a command line, where `--ray` without an address has "local" behind it."""
+    words: list[str] = []
+    for i, word in enumerate(typed):
+        if word == "--":
+            return [*words, *typed[i:]]
+        words.append(word)
+        if word == "--ray" and (i + 1 == len(typed) or not _ADDRESS.fullmatch(typed[i + 1])):
+            words.append("local")
+    return words
+
+
+@app.command(cls=_Run, epilog=EXAMPLES)
 def run(
     data: Annotated[
         list[str], typer.Argument(help="Tables of texts: CSV, TSV, JSONL, Parquet; files, folders or patterns.")
@@ -125,7 +155,9 @@ def run(
     ] = 1,
     ray: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="A Ray cluster; 'local' begins one here.", rich_help_panel=_WORK),
+        typer.Option(
+            metavar="[ADDRESS]", help="A Ray cluster; 'local', or nothing, begins one here.", rich_help_panel=_WORK
+        ),
     ] = None,
     gpus_per_worker: Annotated[
         float, typer.Option(min=0.0, help="Of a Ray cluster: GPUs that a worker needs.", rich_help_panel=_WORK)
@@ -135,6 +167,7 @@ def run(
     from rich.console import Console
 
     from limelight.corpus.driver import run as run_corpus
+    from limelight.corpus.patience import NoPlaceError
     from limelight.progress import Lines
     from limelight.show.progress import progress_for
 
@@ -168,11 +201,13 @@ def run(
                 kind=kind,
                 batch_tokens=batch_tokens,
                 workers=workers,
-                ray=False if ray is None else True if ray == "local" else ray,
+                ray=False if ray is None else ray,
                 gpus_per_worker=gpus_per_worker,
                 progress=progress_for(Console(stderr=True), otherwise=Lines()),
                 **options,
             )
+    except NoPlaceError as error:
+        raise NoPlaceError(f"{error}: {shlex.join(['limelight', *sys.argv[1:]])}") from error
     except KeyboardInterrupt as error:
         raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
     _tell(corpus.folder)

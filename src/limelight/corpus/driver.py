@@ -19,6 +19,7 @@ from limelight.corpus.reading import open as open_corpus
 from limelight.corpus.schema import VERSION, Layout, arrow_library
 from limelight.corpus.seal import Shards
 from limelight.corpus.source import Chosen, Given, Source, find_files
+from limelight.corpus.state import duration
 from limelight.errors import InputError, LimelightError, ParameterError, shown
 from limelight.explainers.method import find
 from limelight.progress import SILENT, Progress
@@ -76,8 +77,8 @@ def run(
 
     The same call again goes on where a run stopped, whatever stopped it; other data, another model, other options or
     versions are refused, and so is a worker that has others. Nothing of the result depends on `workers`, `ray` or
-    interruptions. `workers` are processes on this machine, or actors of Ray, where `ray` is True or the address of a
-    cluster.
+    interruptions. `workers` are processes on this machine, or actors of Ray, where `ray` is the address of a cluster;
+    True, or "local", begins one on this machine.
     """
     progress = SILENT if progress is None else progress
     arrow_library()
@@ -132,7 +133,7 @@ def run(
         todo = [number for number in range(shards.count) if number not in done]
         if todo:
             tasks = _tasks(source, layout, size, set(todo), manifest["input"]["rows"])
-            crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker)
+            crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker, progress)
             try:
                 left = _documents(todo, size, manifest)
                 _work(folder, shards, tasks, crew, identity, manifest["input"]["rows"], left, progress)
@@ -217,7 +218,13 @@ def _tasks(source: Source, layout: Layout, size: int, wanted: set[int], rows: in
 
 
 def _crew(
-    loaded: Loaded, questions: Questions, layout: Layout, workers: int, ray: bool | str, gpus_per_worker: float
+    loaded: Loaded,
+    questions: Questions,
+    layout: Layout,
+    workers: int,
+    ray: bool | str,
+    gpus_per_worker: float,
+    progress: Progress,
 ) -> Crew:
     if not ray and workers == 1:
         return InProcess(loaded.model, questions, layout, ahead=loaded.device.startswith("cuda"))
@@ -227,10 +234,10 @@ def _crew(
             "workers=1"
         )
     if ray:
-        from limelight.corpus.on_ray import RayActors
+        from limelight.corpus.on_ray import LOCAL, RayActors
 
-        address = ray if isinstance(ray, str) else None
-        return RayActors(workers, loaded.loading, questions, layout, address, gpus_per_worker)
+        address = ray if isinstance(ray, str) and ray != LOCAL else None
+        return RayActors(workers, loaded.loading, questions, layout, address, gpus_per_worker, progress.say)
     from limelight.corpus.processes import Processes
 
     return Processes(workers, loaded.loading, questions, layout)
@@ -320,11 +327,4 @@ class _Speed:
         rate = self._done / max(time.monotonic() - self._started, 1e-9)
         seconds = (self._left - self._done) / rate
         errors = f"{self._errors:,} error{'' if self._errors == 1 else 's'}"
-        return f"{rate:,.1f} documents/s, {errors}, {_duration(seconds)} left"
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 100:
-        return f"{whole} s"
-    return f"{whole // 60} min" if whole < 6000 else f"{whole // 3600} h {whole % 3600 // 60} min"
+        return f"{rate:,.1f} documents/s, {errors}, {duration(seconds)} left"

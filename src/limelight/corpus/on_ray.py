@@ -7,24 +7,41 @@ replaced by a new one.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from limelight.corpus.crew import Done, Lost, Ready, Task, compute
 from limelight.corpus.engine import Questions
 from limelight.corpus.loading import Loaded, Loading
+from limelight.corpus.patience import Patience
 from limelight.corpus.schema import Layout
 from limelight.errors import InputError, LimelightError
+from limelight.progress import SILENT
+
+LOCAL = "local"
+"""The address of a cluster that is begun on this machine, and ends with the run."""
+_LOOK_SECONDS = 1.0
+"""Between two looks at the clock and the keyboard while nothing is answered."""
 
 
 class _Computer:
-    """What runs in an actor: a model, loaded when the actor begins."""
+    """What runs in an actor; it loads its model when it is asked what it is."""
 
     def __init__(self, loading: Loading, questions: Questions, layout: Layout) -> None:
-        self._loaded, self._questions, self._layout = Loaded(loading.load(), loading), questions, layout
+        self._loading, self._questions, self._layout = loading, questions, layout
 
-    def ready(self) -> Ready:
+    def has_begun(self) -> None:
+        """Answered as soon as the actor has a place: loading a model may take much longer."""
+
+    def ready(self) -> Ready | LimelightError:
         """What this actor is, for the driver to compare."""
-        return Ready.here(self._loaded, self._questions)
+        try:
+            self._loaded = Loaded(self._loading.load(), self._loading)
+            return Ready.here(self._loaded, self._questions)
+        except LimelightError as error:
+            return error
 
     def compute(self, task: Task) -> Done | LimelightError:
         """A shard; an error that a user can put right is an answer like any other."""
@@ -33,14 +50,26 @@ class _Computer:
         except LimelightError as error:
             return error
 
-    def process_id(self) -> int:
-        import os
 
-        return os.getpid()
+@dataclass(eq=False)
+class _Worker:
+    """An actor, and the answers that it owes: whether it has begun, what it is, and its shard. Each is None once it is
+    there."""
+
+    actor: Any
+    begun: Any
+    ready: Any
+    result: Any = None
+    task: Task | None = None
+
+    @property
+    def owes(self) -> Any:
+        """The answer that is next; None of one that has nothing to do."""
+        return next((own for own in (self.begun, self.ready, self.result) if own is not None), None)
 
 
 class RayActors:
-    """A crew of actors."""
+    """A crew of actors. A shard is given to one that has said what it is: one that never gets a place holds none."""
 
     def __init__(
         self,
@@ -50,6 +79,7 @@ class RayActors:
         layout: Layout,
         address: str | None,
         gpus_per_worker: float,
+        say: Callable[[str], None] = SILENT.say,
     ) -> None:
         self._ray = _library()
         self._began = not self._ray.is_initialized()
@@ -57,74 +87,108 @@ class RayActors:
             self._connect(address, workers)
         self._setup = loading, questions, layout
         self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(_Computer)
-        self._unheard: dict[int, Any] = {}
-        """What actors that have just begun are to say of themselves, by their places."""
-        self._actors = [self._begin(place) for place in range(workers)]
-        self._given: dict[Any, tuple[int, Task]] = {}
+        self._size = workers
+        self._queue: deque[Task] = deque()
+        """What is not given to an actor yet."""
+        gpus = f" and {gpus_per_worker:g} GPU" if gpus_per_worker else ""
+        wanted = f"{workers} worker{'' if workers == 1 else 's'} of 1 CPU{gpus} asked for"
+        self._patience = Patience(self._began and address is None, wanted, say)
+        self._workers: list[_Worker] = [self._begin() for _ in range(workers)]
 
     def _connect(self, address: str | None, workers: int) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
-        if address is None:
-            options["num_cpus"] = workers
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address is None:  # without a word Ray takes a cluster that runs here already, or that RAY_ADDRESS names
+            options |= {"address": LOCAL, "num_cpus": workers, "include_dashboard": False}
         else:
-            options = {"log_to_driver": False, "logging_level": "ERROR", "address": address}
+            options["address"] = address
         try:
             self._ray.init(**options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             where = "on this machine" if address is None else f"at {address}"
             raise InputError(f"no Ray cluster could be reached {where} ({error!s:.200}): check its address") from error
 
-    def _begin(self, place: int) -> Any:
+    def _begin(self) -> _Worker:
         """A new actor, which is asked what it is before anything else."""
         actor = self._actor.remote(*self._setup)
-        self._unheard[place] = actor.ready.remote()
-        return actor
+        return _Worker(actor, actor.has_begun.remote(), actor.ready.remote())
 
     @property
     def room(self) -> int:
-        return len(self._actors) - len(self._given)
+        return self._size - self.busy
 
     @property
     def busy(self) -> int:
-        return len(self._given)
-
-    def process_ids(self) -> list[int]:
-        return list(self._ray.get([actor.process_id.remote() for actor in self._actors]))
+        return len(self._queue) + sum(worker.task is not None for worker in self._workers)
 
     def give(self, task: Task) -> None:
-        taken = {place for place, _ in self._given.values()}
-        place = next(i for i in range(len(self._actors)) if i not in taken)
-        self._given[self._actors[place].compute.remote(task)] = place, task
+        self._queue.append(task)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Let actors that are ready and idle begin; where one is missing for what is left, a new one begins."""
+        for worker in self._workers:
+            if self._queue and worker.owes is None:
+                worker.task = self._queue.popleft()
+                worker.result = worker.actor.compute.remote(worker.task)
+        coming = sum(worker.ready is not None for worker in self._workers)
+        for _ in range(min(len(self._queue) - coming, self._size - len(self._workers))):
+            self._workers.append(self._begin())
 
     def answers(self) -> list[Done | Lost | Ready]:
-        awaited = {self._unheard.get(place, shard): shard for shard, (place, _) in self._given.items()}
-        ready, _ = self._ray.wait(list(awaited), num_returns=1)
-        return [self._answer(reference, awaited[reference]) for reference in ready]
+        while True:
+            self._hand_out()
+            owed = {worker.owes: worker for worker in self._workers if worker.owes is not None}
+            there, _ = self._ray.wait(list(owed), num_returns=1, timeout=_LOOK_SECONDS)
+            answers = [said for own in there if (said := self._answer(owed[own])) is not None]
+            if answers:
+                return answers
+            self._patience.look(any(worker.begun is None for worker in self._workers), self._nodes)
 
-    def _answer(self, reference: Any, shard: Any) -> Done | Lost | Ready:
-        """What an actor says: of itself while it is unheard, then of the shard that it was given."""
-        place, task = self._given.pop(shard)
+    def _answer(self, worker: _Worker) -> Done | Lost | Ready | None:
+        """What an actor says: that it has begun, what it is, then its shard. None where the driver need not know."""
         try:
-            said = self._ray.get(reference)
-        except self._ray.exceptions.RayActorError as error:
-            self._actors[place] = self._begin(place)
-            cause = " ".join(str(error).split())
-            return Lost(task.number, f"an actor of Ray is gone ({cause:.160})")
+            said = self._ray.get(worker.owes)
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.OutOfMemoryError) as error:
+            return self._lost(worker, f"an actor of Ray is gone ({' '.join(str(error).split()):.160})")
         except self._ray.exceptions.ObjectLostError as error:
-            return Lost(task.number, f"Ray lost a shard ({error!s:.160})")
-        if isinstance(said, Ready):
-            del self._unheard[place]
-            self._given[shard] = place, task
-            return said
+            return self._lost(worker, f"Ray lost a shard ({error!s:.160})")
+        except self._ray.exceptions.RayTaskError as error:
+            if worker.ready is None:
+                raise
+            return self._lost(worker, f"an actor of Ray could not load the model ({error.cause!r:.160})")
         if isinstance(said, LimelightError):
             raise said
-        result: Done = said
-        return result
+        if worker.begun is not None:
+            worker.begun = None
+            return None
+        if worker.ready is not None:
+            worker.ready = None
+        else:
+            worker.task = worker.result = None
+        answer: Done | Ready = said
+        return answer
+
+    def _lost(self, worker: _Worker, why: str) -> Lost | None:
+        """Its shard, or, of an actor that died before it had one, the shard that it would have been given: a model that
+        no actor survives ends the run. A new one begins when there is a shard for it."""
+        self._workers.remove(worker)
+        self._ray.kill(worker.actor)
+        task = worker.task
+        if task is None and self._queue:
+            task = self._queue.popleft()
+        return None if task is None else Lost(task.number, why)
+
+    def _nodes(self) -> int | None:
+        """How many nodes of the cluster are alive; None where it does not answer."""
+        try:
+            return sum(bool(node["Alive"]) for node in self._ray.nodes())
+        except Exception:  # what is wrong there is not told here: the clock goes on
+            return None
 
     def close(self) -> None:
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._actors = []
+        for worker in self._workers:
+            self._ray.kill(worker.actor)
+        self._workers = []
         if self._began:
             self._ray.shutdown()
 

@@ -69,3 +69,11 @@ def state(folder: str | os.PathLike[str]) -> State:
         sum(timed for _, timed in times.values()),
         corpus.is_checked,
     )
+
+
+def duration(seconds: float) -> str:
+    """A time for people: in seconds, minutes or hours."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 6000 else f"{whole // 3600} h {whole % 3600 // 60} min"
