@@ -110,7 +110,8 @@ def harass(kills: int, engine: str, seed: int, targets: list[str]) -> list[str]:
                 time.sleep(0.01)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(rng.uniform(0.0, 3.0))
-            victim = victim_of(process.pid, target, engine, rng)
+            while (victim := victim_of(process.pid, target, engine, rng)) is None and process.poll() is None:
+                time.sleep(0.02)  # it is starting yet
             if process.poll() is None and victim is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
