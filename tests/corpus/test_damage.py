@@ -285,6 +285,14 @@ def test_times_that_are_damaged_are_left_out(copy: Path) -> None:
     assert state(copy).is_complete
 
 
+def test_a_shard_that_is_sealed_again_is_whole(whole: Path) -> None:
+    """As the benchmark does that makes a large run of a small one."""
+    shards = Shards("ab" * 32, 9)
+    again = shards.seal(7, (whole / "shards" / SHARDS[0]).read_bytes())
+    shards.check(7, again)
+    assert shards.seal(7, again) == again
+
+
 # ── runs of version 0.2 ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

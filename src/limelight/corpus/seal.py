@@ -96,7 +96,8 @@ class Shards:
         if at is None:
             raise ValueError("these are not the bytes of a shard: there is no place for a seal")
         own = at + _SEAL - _DIGEST
-        content = content[:at] + f"{self.run} {number:0{_NUMBER}d} ".encode() + content[own:]
+        blank = f"{self.run} {number:0{_NUMBER}d} {'0' * _DIGEST}"  # one of another run may stand there
+        content = content[:at] + blank.encode() + content[at + _SEAL :]
         digest = hashlib.sha256(content).hexdigest()
         return content[:own] + digest.encode() + content[own + _DIGEST :]
 
