@@ -398,12 +398,33 @@ def test_outputs_that_overflow_a_square_are_reported() -> None:
         fit_one(kept, rng.choice([-1e200, 1e200], 20), np.ones(20), 1.0)
 
 
-def test_errors_of_a_tiny_regression_stay_in_range() -> None:
-    """Weights of 1e-8 in all: the inverse of H squared leaves float32, and once was infinite."""
+SUMS_OF_200 = 200 * float(np.finfo(np.float32).eps)
+"""What a sum of 200 numbers of one sign may lose in float32, whatever the order in which a processor adds them."""
+
+
+def _noisy_line() -> tuple[np.ndarray, np.ndarray]:
+    """Coalitions of six words, the document first, and outputs that a line describes but for noise."""
     rng = np.random.default_rng(1)
     kept = sample_coalitions(6, 200, rng)
-    y = kept @ rng.normal(size=6) + 0.1 * rng.normal(size=200)
-    weights = np.where(kept.all(axis=1), 1.0, 1e-10)
-    with_ridge, scaled = fit_one(kept, y, weights, 0.0), fit_one(kept[1:], y[1:], np.ones(199), 0.0)
-    assert np.isfinite(with_ridge.stderr).all()
-    assert with_ridge.stderr.max() > 0.2 * scaled.stderr.max()
+    return kept, kept @ rng.normal(size=6) + 0.1 * rng.normal(size=200)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e-10, 1e-15])
+def test_errors_of_a_tiny_regression_stay_in_range(weight: float) -> None:
+    """Without a penalty no unit of the weights changes anything: fourth powers of 1e-10 leave float32."""
+    kept, y = _noisy_line()
+    tiny, whole = (fit_surrogate(kept, y[:, None], np.full(200, w), 0.0) for w in (weight, 1.0))
+    np.testing.assert_allclose(tiny.stderr, whole.stderr, rtol=SUMS_OF_200)
+    np.testing.assert_allclose(tiny.effective, whole.effective, rtol=4 * SUMS_OF_200)  # fourth powers of the same sums
+
+
+@pytest.mark.parametrize("others", [1e-10, 1e-9])
+def test_a_document_that_outweighs_its_samples_decides_every_weight(others: float) -> None:
+    """All samples weigh 2e-8 or 2e-7 beside the document, whose answer moves each weight by 0.06 or more of it.
+
+    The mean of what is kept is then 1 but for 1e-8, which float32 rounds away, and the order of its sums with it.
+    """
+    kept, y = _noisy_line()
+    fit = fit_one(kept, y, np.where(kept.all(axis=1), 1.0, others), 0.0)
+    assert np.isnan(fit.stderr).all()
+    assert np.isfinite(fit.coefficients).all()

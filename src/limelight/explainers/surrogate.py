@@ -226,16 +226,19 @@ def surrogate_of(
     The error of the coefficients is H⁻¹ Σ w x ε. A residual ε counts as leaving its sample out would find it, divided
     by 1 - h, where h = w (1/Σw + xᵀH⁻¹x) is the sample's leverage; `standard_errors` says what is made of it. Nothing
     is assumed of the residuals: a linear surrogate of a model that is not linear has residuals that depend on z. Errors
-    are summed in float32, in units of H⁻¹ and of the outputs: seven digits are plenty, at half the cost.
+    are summed in float32, in units of H⁻¹, of the heaviest sample and of the outputs: seven digits are plenty, at half
+    the cost, and fourth powers stay in its range.
     """
     xp = _namespace(kept)
     mean_y, mean_z, total = equations.mean_y, equations.mean_z, equations.total
     coefficients = inverse @ equations.moment
     intercept = mean_y - (mean_z[..., None, :] @ coefficients)[..., 0, :]
-    unit, away = float(abs(inverse).max()) or 1.0, xp.amax(abs(y - mean_y[..., None, :]), -2)
+    unit, heaviest = float(abs(inverse).max()) or 1.0, float(weights.max())
+    away = xp.amax(abs(y - mean_y[..., None, :]), -2)
     away = xp.where(away > 0.0, away, xp.ones_like(away))
-    H_inverse, mean = _single(inverse / unit), _single(mean_z)
-    at_mean = mean[..., None, :] @ H_inverse
+    # z - mean is (1 - mean) - (1 - z): where the document outweighs all else, a mean of 1 - 1e-8 is 1 in float32.
+    H_inverse, without = _single(inverse / unit), _single(1.0 - mean_z)
+    of_document = without[..., None, :] @ H_inverse
     errors = [_Errors(), _Errors()]
     unexplained: Any = 0.0
     gain: Any = 0.0
@@ -244,13 +247,13 @@ def surrogate_of(
         z, w = kept[..., rows, :], weights[..., rows]
         residuals = y[..., rows, :] - intercept[..., None, :] - _double(z) @ coefficients
         unexplained = unexplained + (w[..., None] * residuals**2).sum(-2)
-        z = _single(z)
-        influence = z @ H_inverse - at_mean
-        spread = xp.einsum("...j,...j->...", influence, z) - (influence @ mean[..., :, None])[..., 0]
+        removed = 1.0 - _single(z)
+        influence = of_document - removed @ H_inverse
+        spread = (influence @ without[..., :, None])[..., 0] - xp.einsum("...j,...j->...", influence, removed)
         left = 1.0 - w * (1.0 / total[..., None] + unit * _double(spread))
         squares = (residuals / away[..., None, :] / left.clip(DECIDES)[..., None]) ** 2
         scale = scale + (w[..., None] * squares).sum(-2)
-        w2 = (w * w)[..., None]
+        w2 = ((w / heaviest) ** 2)[..., None]
         known = () if noise is None else (w2 * noise.variances[..., rows, :],)
         columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *known], -1))
         gain = gain + (_single(w)[..., None, :] @ abs(influence))[..., 0, :]
@@ -261,7 +264,7 @@ def surrogate_of(
     constant = xp.amax(y, -2) == xp.amin(y, -2)
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
     scale = scale / total[..., None]
-    stderr = errors[0].stderr(unit, away, scale, noise)
+    stderr = errors[0].stderr(unit * heaviest, away, scale, noise)
     told = xp.einsum("...ij,...ji->...i", inverse, equations.H) - equations.ridge * xp.einsum("...ii->...i", inverse)
     stderr = _beside_told(stderr, told, coefficients, equations.ridge)
     stderr = xp.where(constant[..., None, :], xp.zeros_like(stderr), stderr)
@@ -270,7 +273,7 @@ def surrogate_of(
         stderr,
         intercept,
         r2,
-        None if groups is None else errors[1].stderr(unit, away, scale, noise),
+        None if groups is None else errors[1].stderr(unit * heaviest, away, scale, noise),
         scatter=(spread / total[..., None]) ** 0.5,
         largest=xp.amax(abs(y), -2),
         gain=unit * xp.amax(_double(gain), -1),
