@@ -15,6 +15,7 @@ from conftest import small_model
 from limelight.document import Document
 from limelight.errors import InputError, LimelightError, ParameterError, UnknownNameError
 from limelight.features import NOBODY, Features, checked_kind, divided_words, features_of
+from limelight.word_rules import words_by
 
 TEXT = 'The film was great, but too long. It is a very good end!  "Not bad," it said.'
 
@@ -90,6 +91,29 @@ def test_spans_own_the_words_that_they_cover_and_leave_the_rest() -> None:
     levels = features_of(document, ([(0, 8), (13, 18)], "words"))
     assert levels.names == ("the", "film", "great")
     consistent(document, levels)
+
+
+def test_phrases_within_spans_stand_inside_them() -> None:
+    """The phrase "The film was great," reaches beyond both spans: what is removed is what is shown."""
+    document = Document.read(TEXT)
+    features = features_of(document, ([(0, 8), (9, 33)], "phrases"))
+    assert features.names == ("The film", "was great,", "but too long.")
+    assert [document.text[a:b] for ((a, b),) in features.spans] == list(features.names)
+    assert words_of(features, document) == [["the", "film"], ["was", "great", ","], ["but", "too", "long", "."]]
+    consistent(document, features)
+
+
+def test_words_that_belong_to_no_inner_feature_are_refused() -> None:
+    """A rule of one's own for words: "great, but" is one, and a phrase ends within it."""
+
+    def rule(text: str) -> list[tuple[int, int]]:
+        return [(0, 3), (4, 8), (9, 12), (13, 23), (24, 27), (28, 32)]
+
+    text = "The film was great, but too long."
+    document = Document.read(text, rule=lambda text: words_by(rule, text))
+    assert features_of(document, ("sentences", "words")).names[3] == "great, but"
+    with pytest.raises(InputError, match="1 words of the outer spans belong to no inner feature, because phrases cross"):
+        features_of(document, ("sentences", "phrases"))
 
 
 def test_words_that_a_span_cuts_are_divided() -> None:

@@ -201,8 +201,8 @@ def _two_levels(document: Document, chosen: Sequence[int], outer: Wanted, inner:
     spans: list[tuple[Span, ...]] = []
     names: list[str] = []
     members = []
-    for group in groups:
-        level = _level(document, group, inner)
+    for group, held_by in zip(groups, group_spans, strict=True):
+        level = _within(document, _level(document, group, inner), held_by)
         members.append(tuple(range(len(owned), len(owned) + len(level[0]))))
         owned += level[0]
         spans += level[1]
@@ -214,6 +214,18 @@ def _two_levels(document: Document, chosen: Sequence[int], outer: Wanted, inner:
         )
     held = Groups(tuple(group_names), tuple(group_spans), tuple(members))
     return _features(document, _called((outer, inner)), names, owned, spans, held)
+
+
+def _within(document: Document, level: Level, outer: Sequence[Span]) -> Level:
+    """The same features, standing inside one outer span: of a phrase that reaches beyond it only that part is removed."""
+    ((first, last),) = outer
+    owned, spans, _ = level
+    cut = [tuple([(max(start, first), min(end, last)) for start, end in own]) for own in spans]
+    names = [
+        name if own == inside else " ".join(document.text[slice(*inside[0])].split())
+        for name, own, inside in zip(level[2], spans, cut, strict=True)
+    ]
+    return owned, cut, names
 
 
 def _features(
