@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from conftest import small_model
-from limelight import cli
+from limelight import cli, corpus
 from limelight.models.words import checkpoint
 from reference.small_transformers import small_transformer
 
@@ -28,6 +28,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "ours"
     checkpoint.save(small_model().float(), path, "# A small model\n")
+    return path
+
+
+COLONS = ("a", "a:b", "b:c")
+"""Labels with colons of their own: "a:b:c" may be two of them in two ways."""
+
+
+@pytest.fixture(scope="module")
+def colons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "colons"
+    checkpoint.save(small_model(labels=COLONS).float(), path, "# A small model\n")
     return path
 
 
@@ -144,3 +155,41 @@ def test_a_call_that_is_wrong_for_every_line_is_wrong_once(ours: Path, tmp_path:
     result = run("--file", file, "--lines", "--model", ours, "--target", "nice")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.count("unknown label") == 1
+
+
+# ── labels with colons ────────────────────────────────────────────────────────────────────────────────────────────────
+
+TARGETS = [
+    ("a:b", "a:b", None),  # a label before two of them
+    ("b:c", "b:c", None),
+    ("a:a:b", "a", "a:b"),
+    ("a:b:a", "a:b", "a"),
+    ("a:b:b:c", "a:b", "b:c"),
+    ("a:b:c", "a", "b:c"),
+]
+
+
+@pytest.mark.parametrize(("typed", "target", "against"), TARGETS)
+def test_a_colon_of_a_label_divides_no_labels(colons: Path, typed: str, target: str, against: str | None) -> None:
+    result = run("the film was great", "--model", colons, "--method", "gxi", "--target", typed, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    (told,) = json.loads(result.stdout)["explanations"]
+    assert (told["target"], told["against"]) == (target, against)
+
+
+@pytest.mark.parametrize(("typed", "target", "against"), TARGETS)
+def test_a_colon_of_a_label_divides_no_labels_of_a_corpus(
+    colons: Path, tmp_path: Path, typed: str, target: str, against: str | None
+) -> None:
+    (tmp_path / "texts.csv").write_text("text\nthe film was great\n", encoding="utf-8")
+    asked = [str(tmp_path / "texts.csv"), "--out", str(tmp_path / "out"), "--method", "gxi", "--target", typed]
+    result = CliRunner().invoke(cli.app, ["corpus", "run", *asked, "--model", str(colons)])
+    assert result.exit_code == 0, result.output
+    (document,) = corpus.open(tmp_path / "out").documents()
+    assert (document.explanations[0].target, document.explanations[0].against) == (target, against)
+
+
+def test_labels_that_are_not_there_are_named(colons: Path) -> None:
+    result = run("the film", "--model", colons, "--method", "gxi", "--target", "good:bad")
+    assert result.exit_code == 2
+    assert "unknown label 'good'" in result.stderr

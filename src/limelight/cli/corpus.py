@@ -36,6 +36,7 @@ from limelight.cli.options import (
     Window,
     read_label_names,
     read_levels,
+    read_target,
 )
 from limelight.cli.settings import method_options
 from limelight.cli.wording import as_typed
@@ -179,7 +180,7 @@ def run(
                 out,
                 model,
                 _names(method),
-                target=_target(target),
+                target=_target(target, model, kind),
                 features=read_levels(features),
                 removal=removal,
                 output=output,
@@ -239,9 +240,10 @@ def _names(typed: str | None) -> list[str]:
     return names
 
 
-def _target(typed: str | None) -> str | tuple[str, str] | None:
-    """A label, or two with a colon between."""
-    if typed is None or typed.count(":") != 1:
+def _target(typed: str | None, model: str | None, kind: str | None) -> str | tuple[str, str] | None:
+    """A label, or two with a colon between, which the model's labels tell apart."""
+    if typed is None or ":" not in typed:
         return typed
-    first, second = typed.split(":")
-    return first, second
+    from limelight.corpus.loading import Loading
+
+    return read_target(typed, Loading(model, {"device": "cpu", "kind": kind}).load().labels)

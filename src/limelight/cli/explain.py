@@ -31,6 +31,7 @@ from limelight.cli.options import (
     loading,
     read_ids,
     read_levels,
+    read_target,
 )
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
@@ -255,14 +256,6 @@ def _left_out(blank: Sequence[Asked], thing: str) -> str:
     return f"{thing}{'s' if many else ''} {named}{more} {'are' if many else 'is'} blank and left out"
 
 
-def _target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, str] | None:
-    """A label, or two with a colon between; a label may have a colon of its own."""
-    if typed is None or typed in labels or ":" not in typed:
-        return typed
-    cuts = [(typed[:i], typed[i + 1 :]) for i, letter in enumerate(typed) if letter == ":"]
-    return next((pair for pair in cuts if pair[0] in labels and pair[1] in labels), cuts[0])
-
-
 def _explainer(
     model: str | None, told: dict[str, Any], chosen: Sequence[str] | None, target: str | None, arguments: dict[str, Any]
 ) -> Callable[[Text], Comparison]:
@@ -275,7 +268,7 @@ def _explainer(
     classifier = load(model, **told)
     progress = progress_for(Console(stderr=True))
     noted: set[str] = set()
-    named = _target(target, classifier.labels)
+    named = read_target(target, classifier.labels)
 
     def explained(text: Text) -> Comparison:
         comparison = compare(classifier, text, chosen, target=named, progress=progress, **arguments)

@@ -162,6 +162,14 @@ def loading(
     return {name: value for name, value in asked.items() if value is not None}
 
 
+def read_target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, str] | None:
+    """A label, or two with a colon between; a label may have a colon of its own."""
+    if typed is None or typed in labels or ":" not in typed:
+        return typed
+    cuts = [(typed[:i], typed[i + 1 :]) for i, letter in enumerate(typed) if letter == ":"]
+    return next((pair for pair in cuts if pair[0] in labels and pair[1] in labels), cuts[0])
+
+
 def read_levels(features: str) -> str | tuple[str, ...]:
     """What --features says: a kind of features, or two of them with a comma between."""
     names = tuple(name.strip() for name in features.split(","))
