@@ -112,7 +112,9 @@ def test_words_that_belong_to_no_inner_feature_are_refused() -> None:
     text = "The film was great, but too long."
     document = Document.read(text, rule=lambda text: words_by(rule, text))
     assert features_of(document, ("sentences", "words")).names[3] == "great, but"
-    with pytest.raises(InputError, match="1 words of the outer spans belong to no inner feature, because phrases cross"):
+    with pytest.raises(
+        InputError, match="1 words of the outer spans belong to no inner feature, because phrases cross"
+    ):
         features_of(document, ("sentences", "phrases"))
 
 

@@ -21,7 +21,7 @@ from limelight.evidence import evidence, spoken_for, warnings_of
 from limelight.explainers.integrated_gradients import _integrated
 from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
-from limelight.explanation import Explanation
+from limelight.explanation import Explanation, Prediction
 from limelight.features import features_of
 from limelight.outputs import Quantity
 from limelight.theory.sample_size import chance_of_other_top
@@ -105,6 +105,22 @@ def test_a_saturated_model(method: str) -> None:
         assert not any("certainty" in words for words in warnings_of(e))
     e = limelight.explain(small_model(), SIX, method, output="probability")
     assert not any("certainty" in words for words in warnings_of(e))
+
+
+@pytest.mark.parametrize(
+    ("chance", "is_said"),
+    [(0.00009, True), (0.00011, False), (0.5, False), (0.99989, False), (0.99991, True), (0.0, True), (1.0, True)],
+)
+def test_a_probability_is_saturated_where_its_digits_end(chance: float, is_said: bool) -> None:
+    """Probabilities are shown in hundredths of a per cent: 0.01 % from certainty, on either side."""
+    logits = np.array([0.0, np.log(max(chance, 1e-12) / max(1.0 - chance, 1e-12))])
+    prediction = Prediction("good", ("bad", "good"), logits, np.array([1.0 - chance, chance]))
+    words = verdict(explained(prediction=prediction, parameters={"output": "probability"}))
+    assert (
+        words
+        == ["the probability is within 0.01 % of certainty, where it hardly moves: use output='log-odds'"] * is_said
+    )
+    assert verdict(explained(prediction=prediction, parameters={"output": "log-odds"})) == []
 
 
 def test_a_surrogate_of_the_wrong_sign() -> None:

@@ -434,3 +434,26 @@ def test_one_decomposition_serves_all_penalties() -> None:
         hat = columns @ np.linalg.solve(gram + np.diag(penalty), columns.T)
         errors[level] = ((y - hat @ y) ** 2).sum() / (1.0 - np.trace(hat) / 80) ** 2
     assert ridge[-1] == pytest.approx(min(errors, key=lambda level: errors[level]) * unit)
+
+
+def test_a_group_of_words_left_out_one_by_one_has_the_noise_of_the_text_once_for_each() -> None:
+    """A group's weight is s f(text) less s other answers: their variances are s² and s, for groups of 1 and 6 words."""
+    d, runs = 7, 400
+    spans = [(0, 2), (3, 20)]
+    game = saturating(d, 0)
+    kept = np.vstack([np.ones((1, d), dtype=bool), ~np.eye(d, dtype=bool)])
+    truth = game(kept)[0] - game(kept)[1:]
+    model, off, stated, typical = function(game, NOISE), [], [], []
+    for _ in range(runs):
+        e = limelight.explain(model, text_of(d), "leave-one-out", features=(spans, "words"))
+        assert e.groups is not None
+        assert e.groups.stderr is not None
+        off.append(e.groups.weights - [truth[:1].sum(), truth[1:].sum()])
+        stated.append(e.groups.stderr)
+        typical.append(e.stderr)
+    # Variances are estimated from few repetitions, and widened for it: more than 95 % would be covered were they known.
+    spread = np.sqrt(np.mean(np.square(off), axis=0))
+    np.testing.assert_allclose(spread, NOISE * np.sqrt([2.0, 42.0]), rtol=4 / np.sqrt(2 * runs))
+    covered = np.mean(np.abs(off) <= INTERVAL * np.array(stated), axis=0)
+    assert (covered > GOAL).all()
+    np.testing.assert_allclose(np.array(stated)[:, 1], np.array(typical)[:, 1] * np.sqrt(42.0 / 2.0), rtol=1e-9)

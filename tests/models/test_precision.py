@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,31 @@ def test_an_answer_that_is_not_finite_is_asked_again(monkeypatch: pytest.MonkeyP
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers, full(kept), atol=0.05)
     assert np.isfinite(game.precision.exact - game.precision.rounded).all()
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_model_in_half_precision_says_how_far_its_answers_are_off(dtype: torch.dtype, family: str) -> None:
+    """Nothing else is known of them: its weights are in half precision, and no other answers are there to compare."""
+    own, tokenizer = small_transformer(family)
+    rough = limelight.wrap(deepcopy(own.to(dtype)), tokenizer, dtype=None)
+    exact = game_of(limelight.wrap(own.double(), tokenizer, dtype=None))  # of the same weights, which were rounded
+    kept = coalitions(len(TEXT.split()), 200)
+    answers, truth = game_of(rough)(kept), exact(kept)
+    off, largest, said = np.abs(answers - truth).max(axis=1), np.abs(truth).max(), rough.view(TEXT).rounding
+    assert off.max() > 0.0
+    assert np.mean(off <= said * largest) > 0.9
+    assert said >= torch.finfo(dtype).eps  # a single sum is rounded by half of it, and there are several
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_few_answers_in_half_precision_are_said_to_be_off_by_what_is_known_of_it(dtype: str) -> None:
+    low, full = game_of(wrapped(dtype)), game_of(wrapped(None))
+    kept = coalitions(low._features, 40)  # three of them are asked in both: too few to tell how far answers spread
+    off = np.abs(low(kept) - full(kept)).max(axis=1)
+    assert len(low.precision.exact) == 3
+    assert np.mean(off <= low.rounding * low._largest) > 0.9
+    assert low.rounding >= torch.finfo(getattr(torch, dtype)).eps
 
 
 def test_few_features_stay_in_full_precision() -> None:

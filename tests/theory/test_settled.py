@@ -64,6 +64,13 @@ def test_errors_that_move_together_settle_differences_sooner() -> None:
     assert settled(weights, np.diag(np.diagonal(shared)), LEVEL, k=2, tie=0.0).state == "open"
 
 
+def test_a_sign_takes_as_much_as_a_claim_on_both_sides() -> None:
+    """A single weight has a single claim, its sign, of which nobody said before which it would be: 1.96 errors."""
+    for sign in (-1.0, 1.0):
+        assert settled(np.array([sign * 1.9]), np.eye(1), LEVEL).state == "open"
+        assert settled(np.array([sign * 2.0]), np.eye(1), LEVEL).state == "settled"
+
+
 @given(st.integers(2, 12), st.integers(0, 10**6), st.floats(0.01, 1.0))
 def test_what_is_claimed_follows_from_bonferroni_at_the_latest(d: int, seed: int, error: float) -> None:
     """Step by step more is claimed than at once, never less."""
