@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.vocabulary import Vocabulary
 
+NUMERICAL = (
+    "explainers",
+    "numbers",
+    "theory",
+    "training",
+    "evaluation/test_inference.py",
+    "evaluation/test_measures.py",
+    "evaluation/test_statistics.py",
+    "models/test_attention.py",
+    "models/test_precision.py",
+    "models/test_transformer.py",
+    "test_evidence.py",
+    "test_verdict.py",
+)
+"""The rooms and files whose numbers another kind of processor rounds otherwise: `-m numerical`."""
+
 # The tests' models are tiny: waking a second thread for them costs more than it saves.
 torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        path = item.path.relative_to(Path(__file__).parent).as_posix()
+        if any(path == own or path.startswith(f"{own}/") for own in NUMERICAL):
+            item.add_marker("numerical")
+
 
 WORDS = "the film was great but too long and end is bad . , ! ' it s a café 我 not very good".split()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from record import ATTENTION, METHODS, REMOVING, answer, deep_model, huggingface_model
 
 import limelight
@@ -24,6 +25,12 @@ QUADRATURE = ("lime-limit", "shapley", "banzhaf")
 BOUNDED = 2e-11
 # Of the largest weight: samples are drawn as before, bit for bit, but a regression magnifies the rounding of its sums.
 SAMPLED = 1e-11
+DRAWN = 64 * float(np.finfo(np.float32).eps)
+"""Of the deep model's numbers, where torch computes without AVX2: its weights are drawn as normal numbers in float32,
+whose logarithms and cosines differ in the last bit there. About twelve products follow each other in two layers, each
+of vectors up to five times as long as what they move."""
+ALIKE = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+"""Whether weights are drawn as they were for the recorded results."""
 WIDER = 1.35
 """Standard errors of 300 samples or so, at most."""
 
@@ -55,27 +62,31 @@ def test_every_answer_is_still_given_and_the_same(name: str, method: str) -> Non
         asked = f"{name} {method} {result['arguments']}"
         assert answers is not None, f"no answer any more: {asked}"
         for new, old in zip(answers, result["answers"], strict=True):
-            assert_same(new, old, asked, BOUNDED if method in QUADRATURE else EXACT)
+            drawn = 0.0 if ALIKE or name != "deep" else DRAWN
+            assert_same(new, old, asked, BOUNDED if method in QUADRATURE else EXACT, drawn)
 
 
-def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str, exact: float) -> None:
+def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str, exact: float, drawn: float) -> None:
     if new["exact"] and old["stderr"] is not None:  # sampled in 0.1, and exact since words that are deleted are
         assert new["features"] == old["features"], asked
         off = np.abs(np.array(new["weights"]) - old["weights"]) / np.maximum(old["stderr"], EXACT)
         assert off.max() < 5, asked
         return
     assert (new["features"], new["exact"]) == (old["features"], old["exact"]), asked
-    np.testing.assert_allclose(new["logits"], old["logits"], rtol=0, atol=EXACT, err_msg=asked)
-    tolerance = exact if old["stderr"] is None else SAMPLED * np.abs(old["weights"]).max()
+    np.testing.assert_allclose(
+        new["logits"], old["logits"], rtol=0, atol=EXACT + drawn * np.abs(old["logits"]).max(), err_msg=asked
+    )
+    largest = np.abs(old["weights"]).max()
+    tolerance = (exact if old["stderr"] is None else SAMPLED * largest) + drawn * largest
     np.testing.assert_allclose(new["weights"], old["weights"], rtol=0, atol=tolerance, err_msg=asked)
     assert (new["stderr"] is None) == (old["stderr"] is None), asked
     if old["stderr"] is not None:
         # They are widened where samples are few, as their own error has its part in an interval since 0.2.
         wider = (np.array(new["stderr"]) + tolerance) / (np.array(old["stderr"]) + tolerance)
-        assert ((wider > 1.0 - 1e-6) & (wider < WIDER)).all(), asked
+        assert ((wider > 1.0 - 1e-6 - drawn) & (wider < WIDER)).all(), asked
     assert set(new["diagnostics"]) >= set(old["diagnostics"]), asked
     for name, value in old["diagnostics"].items():
-        assert new["diagnostics"][name] == pytest.approx(value, rel=SAMPLED, abs=exact), f"{name}: {asked}"
+        assert new["diagnostics"][name] == pytest.approx(value, rel=SAMPLED + drawn, abs=exact), f"{name}: {asked}"
 
 
 def test_the_file_covers_every_method_removal_and_kind_of_features() -> None:
