@@ -19,6 +19,9 @@ WIDTH = 96
 """Columns of the terminal whose picture is in the README."""
 
 
+OTHER = '.venv/bin/python tests/processors.py --other -- -m "numerical and not slow"'
+
+
 def typed(line: str) -> Result:
     return CliRunner().invoke(cli.app, shlex.split(line), env={"COLUMNS": str(WIDTH)})
 
@@ -27,7 +30,10 @@ def test_ci_runs_the_readme_test_command() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     commands = re.findall(r"^ {4}(python3 -m venv .*)$", README, flags=re.MULTILINE)
     assert len(commands) == 2
-    assert commands[1] in script.splitlines()
+    lines = script.splitlines()
+    assert commands[1] in lines
+    # Then what rounds, as another kind of processor: it fails as pytest does, whose closing line it ends with.
+    assert lines[lines.index(commands[1]) + 2 :] == [OTHER]
 
 
 def test_links_lead_somewhere() -> None:
