@@ -402,3 +402,11 @@ def test_a_run_that_ended_as_it_was_told_to_is_no_notice(stopped: str, until: ob
     (explanation,) = comparison_of("so good", notices=("a notice", "how it ended"), diagnostics=diagnostics)
     assert ending_of(explanation) == ("how it ended" if is_ending else None)
     assert notices_of([explanation], ["LIME"]) == ["a notice", *([] if is_ending else ["how it ended"])]
+
+
+def test_weights_without_an_interval_make_no_other_one_told() -> None:
+    """2.2 standard errors are told where a word is asked about alone, and not as one of three; NaN adds nothing."""
+    nothing = np.nan
+    assert evidence_of(np.array([2.2]), np.array([1.0]), 0.0).told.tolist() == [True]
+    own = evidence_of(np.array([2.2, 5.0, 5.0]), np.array([1.0, nothing, nothing]), 0.0)
+    assert own.told.tolist() == [False, False, False]

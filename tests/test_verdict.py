@@ -359,3 +359,41 @@ def test_ordinary_explanations_are_left_in_peace() -> None:
     texts = ["A great film, but far too long.", "The worst acting I have seen in years, and a dull plot."]
     assert [warned(lambda text=text: limelight.compare(model, text)) for text in texts] == [[], []]  # type: ignore[misc]
     assert warned(lambda: limelight.explain(Opaque(), "the film was great but too long", "shapley")) == []
+
+
+# ── each rule of noise at its threshold ───────────────────────────────────────────────────────────────────────────────
+
+
+def sampled(weights: list[float], stderr: float) -> Explanation:
+    """Weights that 100 samples gave, all with one error."""
+    d = len(weights)
+    return explained(
+        method="shapley",
+        text=" ".join("abcdefgh"[:d]),
+        features=tuple("abcdefgh"[:d]),
+        spans=tuple(((2 * j, 2 * j + 1),) for j in range(d)),
+        weights=np.array(weights),
+        stderr=np.full(d, stderr),
+        exact=False,
+        parameters={"output": "logit", "n_samples": 100},
+    )
+
+
+@pytest.mark.parametrize(("rounding", "advice"), [(2e-3, "load the model in float32"), (5e-4, "do not read anything")])
+def test_weights_within_rounding_are_half_precisions_where_it_is_as_coarse(rounding: float, advice: str) -> None:
+    """The largest logit is 1."""
+    e = explained(weights=np.array([4e-4, -3e-4, 0.0]), diagnostics={"rounding": rounding})
+    (words,) = verdict(e)
+    assert words.startswith("no weight can be told from 0, since all are within numerical error: ")
+    assert advice in words
+
+
+def test_five_words_that_tie_are_the_strongest_five_of_every_run() -> None:
+    """Which comes first is chance, and that the sixth does not belong to them is not."""
+    assert verdict(sampled([1.0, 1.0, 1.0, 1.0, 1.0, 0.0], 0.1)) == []
+    assert "another run would likely name other strongest words" in verdict(sampled([1.0] * 6 + [0.0], 0.1))[0]
+
+
+def test_another_run_is_likely_other_where_that_is_more_likely_than_not() -> None:
+    assert "another run would likely" in verdict(sampled([1.0, 1.0, 1.0], 0.2))[0]  # two thirds
+    assert verdict(sampled([1.0, 0.6, 0.2], 0.1)) == []

@@ -217,7 +217,7 @@ def _two_levels(document: Document, chosen: Sequence[int], outer: Wanted, inner:
 
 
 def _within(document: Document, level: Level, outer: Sequence[Span]) -> Level:
-    """The same features, standing inside one outer span: of a phrase that reaches beyond it only that part is removed."""
+    """The same features, standing inside one outer span: a phrase that reaches beyond it is cut there."""
     ((first, last),) = outer
     owned, spans, _ = level
     cut = [tuple([(max(start, first), min(end, last)) for start, end in own]) for own in spans]

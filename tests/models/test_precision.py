@@ -105,6 +105,12 @@ def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
         limelight.wrap(lambda texts: np.ones((len(texts), 2)) / 2, labels=["a", "b"], dtype="auto")
 
 
+@pytest.mark.parametrize(("own", "asked"), [(torch.bfloat16, "float16"), (torch.float16, "bfloat16")])
+def test_another_half_precision_has_no_more_digits(own: torch.dtype, asked: Any) -> None:
+    with pytest.raises(ParameterError, match="no more digits to find in a model whose weights are"):
+        lower_than(own, asked, CPU, 0)
+
+
 def test_a_loaded_model_is_auto_and_float32_is_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, own = small_transformer("bert")
     model.save_pretrained(tmp_path)

@@ -64,6 +64,24 @@ def test_errors_that_move_together_settle_differences_sooner() -> None:
     assert settled(weights, np.diag(np.diagonal(shared)), LEVEL, k=2, tie=0.0).state == "open"
 
 
+def test_one_error_that_is_not_known_settles_nothing() -> None:
+    errors = covariance(3, 0.01)
+    errors[2, 2] = np.nan
+    assert settled(np.array([1.0, 0.5, -0.2]), errors, LEVEL, k=2).state == "open"
+
+
+def test_what_may_be_more_than_a_tie_is_open() -> None:
+    """A gap of 0.2 known to 0.44 at the best: less than 0.5 is a tie beside 10, and 0.64 may be none."""
+    assert settled(np.array([10.0, 5.0, 4.8, 0.2]), covariance(4, 0.16), LEVEL, k=2).state == "open"
+
+
+def test_errors_that_move_together_settle_weights_of_other_signs_later() -> None:
+    """What -2 and 1 have in common counts twice in how much stronger one is than the other."""
+    weights, shared = np.array([3.0, -2.0, 1.0]), covariance(3, 0.45, shared=0.95)
+    assert settled(weights, shared, LEVEL, k=2, tie=0.0).state == "open"
+    assert settled(np.abs(weights), shared, LEVEL, k=2, tie=0.0).state == "settled"
+
+
 def test_a_sign_takes_as_much_as_a_claim_on_both_sides() -> None:
     """A single weight has a single claim, its sign, of which nobody said before which it would be: 1.96 errors."""
     for sign in (-1.0, 1.0):
