@@ -16,6 +16,9 @@ from reference.small_transformers import FAMILIES, small_transformer
 
 TEXT = 'It\'s "great", but the film is far too long.'
 SAME = 1e-9
+TWO_FORWARDS = 16 * float(np.finfo(np.float32).eps)
+"""Of attention from two forwards on one text: sums over some 16 tokens in float32. The last bit of one differed where MKL
+and torch computed as processors without AVX2 do."""
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,7 +43,7 @@ def test_words_have_what_their_tokens_have(family: str) -> None:
     for position, word, part in zip(layers.positions, layers.words, layers.token_parts, strict=True):
         expected[word] += part * row[position]
     e = limelight.explain(classifier, TEXT, "rollout", features="occurrences")
-    np.testing.assert_allclose(e.weights, expected, atol=SAME)
+    np.testing.assert_allclose(e.weights, expected, rtol=TWO_FORWARDS, atol=SAME)
     assert 0 < e.weights.sum() < 1
     assert e.exact
 
