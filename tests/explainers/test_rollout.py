@@ -17,8 +17,8 @@ from reference.small_transformers import FAMILIES, small_transformer
 TEXT = 'It\'s "great", but the film is far too long.'
 SAME = 1e-9
 TWO_FORWARDS = 16 * float(np.finfo(np.float32).eps)
-"""Of attention from two forwards on one text: sums over some 16 tokens in float32. The last bit of one differed where MKL
-and torch computed as processors without AVX2 do."""
+"""Of attention from two forwards on one text: sums over some 16 tokens in float32. The last bit of one differed where
+MKL and torch computed as processors without AVX2 do."""
 
 
 @settings(max_examples=40, deadline=None)
