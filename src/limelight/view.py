@@ -245,13 +245,13 @@ class Attentive(Protocol):
 class AttentionLayers:
     """All attention of one forward: `weights` (layers, heads, T, T), row s the attention that position s pays.
 
-    The classifier reads position `reader`. Positions `positions` (P,) belong to words: positions[p] to word `words[p]`
-    with the part `token_parts[p]` (below 1 where a token covers several words). A text that is read in several windows
+    The classifier reads position `reader`, or the mean of several. Positions `positions` (P,) belong to words:
+    positions[p] to word `words[p]` with the part `token_parts[p]` (below 1 where a token covers several words). A text that is read in several windows
     has one of these for each; `part` is the window's part in the prediction. `forwards`: how many passes it took.
     """
 
     weights: Array
-    reader: int
+    reader: int | Integers
     positions: Integers
     words: Integers
     token_parts: Floats
@@ -259,8 +259,9 @@ class AttentionLayers:
     forwards: int = 1
 
     def paid_by_reader(self) -> Attentions:
-        """The row of the reader, given to the words."""
-        paid = self.weights[:, :, self.reader, self.positions].astype(np.float64) * self.token_parts
+        """The row of the reader, or the mean of those of several, given to the words."""
+        rows = self.weights[:, :, np.atleast_1d(self.reader)].astype(np.float64).mean(axis=2)
+        paid = rows[:, :, self.positions] * self.token_parts
         return Attentions(paid, self.words, self.part, self.forwards)
 
 

@@ -62,13 +62,17 @@ def test_functions_show_what_can_be_asked() -> None:
 
 
 def test_a_default_that_a_model_turns_out_not_to_have_is_left_out() -> None:
-    """A tokenizer that puts no [CLS] into a text: attention says so only when it is asked."""
+    """A model that gives no attention: it says so only when it is asked."""
     model, own = small_transformer("bert")
-    without = copy.deepcopy(own)
-    without.cls_token = None
-    classifier = limelight.wrap(model, without)
+    plain = model.forward
+
+    def silent(**named: Any) -> Any:
+        return plain(**{name: value for name, value in named.items() if name != "output_attentions"})
+
+    model.forward = silent
+    classifier = limelight.wrap(model, own)
     assert shown(classifier, **FEW) == [*OTHERS, "integrated-gradients"]
-    with pytest.raises(CapabilityError, match="no position whose attention"):
+    with pytest.raises(CapabilityError, match="returned no attentions"):
         limelight.compare(classifier, TEXT, ["lime", "alpha-avg"], **FEW)
 
 

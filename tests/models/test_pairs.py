@@ -178,7 +178,7 @@ def cached(family: str) -> HuggingFaceClassifier:
 
 
 def test_a_template_with_the_special_tokens_behind_is_read() -> None:
-    """As XLNet has it: the reader is the last token, and a text begins the input."""
+    """As XLNet has it: a text begins the input. BERT's head reads the first token all the same."""
     model, own = small_pair_transformer("bert")
     own = copy.deepcopy(own)
     special = [(token, own.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]")]
@@ -190,7 +190,7 @@ def test_a_template_with_the_special_tokens_behind_is_read() -> None:
     view, naive = classifier.view(PAIR), Naive(classifier, PAIR)
     (window,) = view.windows
     assert window.ids.tolist() == naive.ids
-    assert view.attention_layers()[0].reader == len(naive.ids) - 1
+    assert view.attention_layers()[0].reader == 0
     for t, words in enumerate(naive.words):
         assert window.words[window.positions == t].tolist() == words
     np.testing.assert_allclose(view.logits, bare(model, naive.ids, naive.types), atol=FLOAT32)
@@ -221,6 +221,7 @@ class Inputs:
     def __init__(self, classifier: HuggingFaceClassifier) -> None:
         self.rows: list[list[tuple[int, int, bool]]] = []
         self._pad = classifier.special.pad
+        assert not classifier.ignores_attention_mask  # it is asked before anything is kept
         classifier.model.register_forward_pre_hook(self._keep, with_kwargs=True)
 
     def _keep(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
@@ -627,8 +628,10 @@ def test_a_tokenizer_without_any_special_tokens_is_taken_at_its_word() -> None:
     classifier = limelight.wrap(model, other, pairs=True)
     e = limelight.explain(classifier, ("film", "film"), "leave-one-out")
     assert e.sides == (0, 1)
-    with pytest.raises(CapabilityError, match="no \\[CLS\\] token"):
-        limelight.explain(classifier, ("film", "film"), "alpha-avg")
+    assert limelight.explain(classifier, ("film", "film"), "alpha-avg").sides == (
+        0,
+        1,
+    )  # the head reads the first token
 
 
 def test_types_that_a_model_has_no_vectors_for_are_refused() -> None:

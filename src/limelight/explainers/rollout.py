@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.arrays import Array, Floats
+from limelight.arrays import Array, Floats, Integers
 from limelight.explainers.attention import rounding_of_attention
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.view import Attentive, Layered
@@ -46,10 +46,13 @@ def of_one_layer(question: Question[Attentive]) -> Weights:
     return Weights(total, Exact(), evaluations=forwards, rounding=rounding_of_attention(question.view))
 
 
-def rolled_out(attention: Array, reader: int) -> Floats:
-    """The row `reader` of R (T,), for attention (layers, heads, T, T): a vector passed down, no product of matrices."""
+def rolled_out(attention: Array, reader: int | Integers) -> Floats:
+    """The row `reader` of R (T,), for attention (layers, heads, T, T): a vector passed down, no product of matrices.
+
+    Several readers have the mean of their rows.
+    """
     row = np.zeros(attention.shape[-1])
-    row[reader] = 1.0
+    row[reader] = 1.0 / np.size(reader)
     for layer in attention[::-1]:
         row = (row @ layer.astype(np.float64).mean(axis=0) + row) / 2
     return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +16,31 @@ from torch import Tensor, nn
 from limelight.arrays import Floats, whole_number
 from limelight.document import Document, Text, Word, check_pair, check_single, is_pair
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
+from limelight.models.huggingface.company import (
+    Company,
+    decide,
+    ignores_attention_mask,
+    inputs_like,
+    ordinary_tokens,
+    skips,
+)
 from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
+from limelight.models.huggingface.gradients import array64
 from limelight.models.huggingface.labels import NEEDED, kind_of, labels_of
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
 from limelight.models.huggingface.private import PrivateTrees, Tree
-from limelight.models.huggingface.runner import Runner, ragged_batches
-from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, whole, window_of
-from limelight.models.huggingface.variants import SpecialTokens
+from limelight.models.huggingface.runner import Batching, Runner, ragged_batches
+from limelight.models.huggingface.special_tokens import (
+    SpecialTokens,
+    beginning_of,
+    mask_of,
+    n_vectors,
+    pads_of,
+    special_numbers,
+    vocabulary_size,
+)
+from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
 from limelight.models.huggingface.view import HuggingFaceView, single_input
 from limelight.outputs import Kind, probabilities
 from limelight.view import Classifier
@@ -30,6 +48,8 @@ from limelight.word_rules import WordRule, plain_words, words_by
 
 _UNLIMITED = 10**6
 """Tokenizers without a limit give an astronomical one."""
+_ANY_LENGTH = -1
+"""How XLNet states that it has no table of positions."""
 
 
 class HuggingFaceClassifier:
@@ -70,7 +90,6 @@ class HuggingFaceClassifier:
         self.model, self.tokenizer = model, tokenizer
         self.long_texts = long_texts
         self.max_length = _token_limit(model, tokenizer, max_length)
-        self.special = _special_tokens(model, tokenizer)
         self.runner = Runner(len(self.labels), batch_tokens, self.max_length)
         self.trees = PrivateTrees(model)
         self._precision = None if dtype is None else known_dtype(dtype)
@@ -82,6 +101,7 @@ class HuggingFaceClassifier:
         self._takes_types = _takes_types(model, tokenizer, pairs)
         if pairs:
             check_pairs(self._tokenizer)
+        self._frame = self._read_frame()
         self._check_head()
         if self._precision != "auto":
             self.rounded_tree()  # what was asked for by name is refused at once
@@ -91,7 +111,45 @@ class HuggingFaceClassifier:
         reads = "".join([", pairs" * self.pairs, f", {self.kind}" * (self.kind != "classes")])
         lower = self.removal_dtype
         precision = f"{self.dtype} on {self.device}" + (f", {lower} for removals" if lower is not None else "")
-        return f"HuggingFaceClassifier({kind}{reads}, {precision}, labels={self.labels})"
+        batching = "" if self.batching == "padded" else f", batches: {self.batching}"
+        return f"HuggingFaceClassifier({kind}{reads}, {precision}{batching}, labels={self.labels})"
+
+    @property
+    def batching(self) -> Batching:
+        """Which texts the model is asked about together, found by asking it: any, "padded" to one length; only those of
+        "equal lengths"; "one at a time"; or one at a time since it "does not repeat itself" (`company.py`)."""
+        return self.company().batching
+
+    def company(self, first: Floats | None = None) -> Company:
+        """What was found when the model was asked alone and in company; `first`: what it says of the shortest input."""
+
+        def ask() -> Company:
+            tree = self.trees.plain()
+            return decide(tree, self._probes(), pads_of(self.model, self.tokenizer), first)
+
+        return self.trees.found().get("company", ask)
+
+    @property
+    def special(self) -> SpecialTokens:
+        """Tokens that mean no word; a mask that the head skips like padding is none."""
+        return self.trees.found().get("special tokens", self._special_tokens)
+
+    def _special_tokens(self) -> SpecialTokens:
+        mask, pads = mask_of(self.tokenizer), pads_of(self.model, self.tokenizer)
+        if mask in pads and skips(self.trees.plain(), self._probes()[1], mask):
+            mask = None
+        return SpecialTokens(
+            mask, self.company().pad, self.tokenizer.cls_token_id, beginning_of(self.model, self.tokenizer)
+        )
+
+    @property
+    def ignores_attention_mask(self) -> bool:
+        """Whether hiding words from attention changes nothing."""
+
+        def ask() -> bool:
+            return ignores_attention_mask(self.trees.plain(), self._probes()[2])
+
+        return self.trees.found().get("ignores attention mask", ask)
 
     @property
     def device(self) -> torch.device:
@@ -168,7 +226,8 @@ class HuggingFaceClassifier:
         result = np.zeros((len(windows), len(self.labels)))
         if every:
             tree = self.trees.plain()
-            logits = self.runner.run(tree.logits, tree.device, ragged_batches(every, self.special.pad, tree.device))
+            batches = ragged_batches(every, self.special.filler, tree.device)
+            logits = self.runner.run(tree.logits, tree.device, batches, batching=self.batching)
             parts = np.array([window.part for window in every])
             np.add.at(result, np.repeat(np.arange(len(windows)), list(map(len, windows))), parts[:, None] * logits)
         return result
@@ -191,7 +250,9 @@ class HuggingFaceClassifier:
 
     def _encode(self, text: Text) -> Encoding:
         encoding = encode(self._tokenizer, text, self._takes_types)
-        numbers, vectors = encoding.ids, _n_vectors(self.model)
+        if not len(encoding):
+            encoding = self._of_nothing(text)
+        numbers, vectors = encoding.ids, n_vectors(self.model)
         if vectors is not None and len(numbers) and numbers.max() >= vectors:
             raise InputError(
                 f"the tokenizer gives a token the number {numbers.max()}, but this model has vectors for {vectors} "
@@ -199,11 +260,37 @@ class HuggingFaceClassifier:
             )
         return encoding
 
+    def _of_nothing(self, text: Text) -> Encoding:
+        """A text without any token, not even a special one, read as the token that the model's texts begin with."""
+        beginning = beginning_of(self.model, self.tokenizer)
+        if beginning is None:
+            raise InputError(
+                f"the tokenizer makes no token of the text {shortened(repr(text), 80)}, and neither it nor the model "
+                "names one to begin with: give a text with at least one word"
+            )
+        one = np.array([beginning], dtype=np.int64)
+        return Encoding(one, np.zeros_like(one), ((0, 0),), ((1, 1),))
+
+    def _read_frame(self) -> Encoding:
+        """How the tokenizer frames the shortest text: "a", or none at all where it cannot read that."""
+        try:
+            return self._encode(("a", "a") if self.pairs else "a")
+        except InputError:
+            with contextlib.suppress(InputError):
+                return encode(self._tokenizer, ("", "") if self.pairs else "", self._takes_types)
+            raise
+
+    def _probes(self) -> list[TokenWindow]:
+        """Inputs without meaning, to ask the model about itself."""
+        special = special_numbers(self.model, self.tokenizer)
+        ordinary = ordinary_tokens(vocabulary_size(self.model, self.tokenizer), special)
+        return inputs_like(self._frame, ordinary, self.max_length)
+
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
         text = ("a", "a") if self.pairs else "a"
         tree = self.trees.plain()
-        _check_types(self.model, self._encode(text))
+        _check_types(self.model, self._frame)
         try:
             with torch.inference_mode():
                 logits = self._probed(tree)
@@ -221,13 +308,14 @@ class HuggingFaceClassifier:
                 f"{tree.name} gives logits of shape {tuple(logits.shape)} for one text, where {(1, len(self.labels))} "
                 f"were expected; {NEEDED}"
             )
+        self.company(array64(logits)[0])
 
     def _probed(self, tree: Tree) -> Any:
-        """What a tree answers to the shortest text; None where it has no logits."""
-        encoding = self._encode(("a", "a") if self.pairs else "a")
-        probe = single_input(window_of(encoding, whole(encoding)), tree.device)
+        """What a tree answers to the shortest input; None where it has no logits."""
+        probe = single_input(self._probes()[0], tree.device)
         types = {} if probe.types is None else {"token_type_ids": probe.types}
-        return getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
+        with tree.as_it_is():
+            return getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
 
 
 if TYPE_CHECKING:
@@ -258,15 +346,6 @@ def _check_weights(model: Any) -> None:
             f"{len(empty)} of the {len(weights)} weights of this {type(model).__name__} are on the meta device, shapes "
             f"without numbers ({empty[0]}): load it onto a device, without device_map or torch.device('meta')"
         )
-
-
-def _n_vectors(model: Any) -> int | None:
-    """How many tokens a model has vectors for, where it has a table of them."""
-    try:
-        table = getattr(model.get_input_embeddings(), "weight", None)
-    except NotImplementedError:
-        return None
-    return len(table) if isinstance(table, Tensor) else None
 
 
 def _checked_pairs(pairs: object, long_texts: LongTexts) -> bool:
@@ -303,12 +382,6 @@ def _check_types(model: Any, encoding: Encoding) -> None:
         )
 
 
-def _special_tokens(model: Any, tokenizer: Any) -> SpecialTokens:
-    mask = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.unk_token_id
-    pads = (tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None), 0)
-    return SpecialTokens(mask, int(next(pad for pad in pads if pad is not None)), tokenizer.cls_token_id)
-
-
 def _private_tokenizer(tokenizer: Any) -> Any:
     """A copy: calling a tokenizer sets its truncation and padding, in which its owner's calls would meet ours."""
     try:
@@ -341,4 +414,4 @@ def position_capacity(model: Any) -> int | None:
     if tables:
         return min(t.num_embeddings - (0 if t.padding_idx is None else t.padding_idx + 1) for t in tables)
     stated: int | None = getattr(model.config, "max_position_embeddings", None)
-    return stated
+    return None if stated == _ANY_LENGTH else stated

@@ -9,7 +9,7 @@ import numpy as np
 from limelight.arrays import Coalitions, Floats, Integers
 from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, distinct_rows
 from limelight.models.huggingface.private import Tree
-from limelight.models.huggingface.runner import Runner, shapes_of
+from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
 from limelight.progress import Progress
 from limelight.view import STEP
@@ -34,7 +34,9 @@ class TokenGame:
         features: int,
         classes: int,
         progress: Progress,
+        batching: Batching = "padded",
     ) -> None:
+        self._batching = batching
         self.tree, self._runner, self._windows = tree, runner, list(zip(variants, parts, strict=True))
         self._features, self.classes, self._progress = features, classes, progress
         self.asked = 0
@@ -44,7 +46,14 @@ class TokenGame:
         variants, parts = zip(*self._windows, strict=True)
         told = self._progress if progress is None else progress
         return TokenGame(
-            tree, self._runner, variants, parts, features=self._features, classes=self.classes, progress=told
+            tree,
+            self._runner,
+            variants,
+            parts,
+            features=self._features,
+            classes=self.classes,
+            progress=told,
+            batching=self._batching,
         )
 
     @property
@@ -73,6 +82,6 @@ class TokenGame:
             answered.add(int(repetitions[rows].sum()))
 
         logits = self._runner.run(
-            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype
+            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype, self._batching
         )
         return logits[which]

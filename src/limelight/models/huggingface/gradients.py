@@ -19,6 +19,7 @@ from torch import Tensor
 
 from limelight.arrays import Floats
 from limelight.errors import CapabilityError
+from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.runner import Inputs
 from limelight.view import Direction
@@ -40,11 +41,20 @@ def recording(tree: Tree) -> Iterator[None]:
 def directed_gradients(tree: Tree, inputs: Inputs, embeddings: Tensor, direction: Direction) -> tuple[Floats, Tensor]:
     """Logits (m, C), and the gradient (m, T, d_e) of Σ_c direction_c · logit_c, the direction (m, C) held fixed."""
     leaf = embeddings.detach().requires_grad_()
-    with torch.enable_grad():
+    with torch.enable_grad(), tree.as_it_is():  # autocast would also round what goes backwards
         logits = tree.logits_of_embeddings(inputs, leaf)
         values = array64(logits)
         along = torch.from_numpy(np.ascontiguousarray(direction(values))).to(logits)
-        (gradient,) = torch.autograd.grad((along * logits).sum(), leaf)
+        try:
+            (gradient,) = torch.autograd.grad((along * logits).sum(), leaf)
+        except RuntimeError as error:
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
+            raise CapabilityError(
+                f"torch has no gradient of this {tree.name} with respect to its tokens ({shortened(str(error))}), as "
+                "where its layers are quantised to int8: use a perturbation method, such as lime or leave-one-out, or "
+                "load the model without quantisation"
+            ) from error
     return values, gradient
 
 

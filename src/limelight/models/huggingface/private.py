@@ -16,7 +16,9 @@ import contextlib
 import copy
 import operator
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,6 +29,7 @@ from torch import Tensor, nn
 
 from limelight.errors import CapabilityError
 from limelight.models.huggingface.runner import Inputs
+from limelight.view import Memo
 
 _OWN = ("_parameters", "_buffers", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 """What a forward or backward of a module depends on besides its settings and its forward hooks."""
@@ -40,10 +43,36 @@ class PrivateTrees:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
         self._state: list[object] = []
         self._plain: Tree | None = None
         self._eager: Tree | None = None
         self._rounded: _RoundedTree | None = None
+        self._found: Memo = Memo()
+        self._found_of: list[object] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model alone: trees are made again where they are needed, and a lock belongs to its process."""
+        return {"model": self._model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._model, self._lock = state["model"], threading.RLock()
+        self._forget()
+
+    def found(self) -> Memo:
+        """What was found out about the model by asking it; empty once its modules, device or precision are others.
+
+        Other weights and hooks leave it: they change what a model says, not which inputs it may be given together.
+        """
+        with self._lock:
+            weight = next(self._model.parameters())
+            now = [str(weight.device), weight.dtype]
+            modules = [one for module in self._model.modules() for one in (module, vars(module).get("forward"))]
+            if self._found_of[:2] != now or not _same(modules, self._found_of[2:]):
+                self._found, self._found_of = Memo(), [*now, *modules]
+            return self._found
 
     def plain(self) -> Tree:
         """The model in evaluation mode."""
@@ -103,10 +132,15 @@ class Tree:
         dtype: torch.dtype = next(self.module.parameters()).dtype
         return dtype
 
+    def as_it_is(self) -> AbstractContextManager[Any]:
+        """Inside, nothing computes in another precision than the model's own, whatever torch.autocast of a caller."""
+        return torch.autocast(self.device.type, enabled=False)
+
     def logits(self, inputs: Inputs) -> Tensor:
         """(B, C)"""
         types = {} if inputs.types is None else {"token_type_ids": inputs.types}
-        logits: Tensor = self.module(input_ids=inputs.ids, attention_mask=inputs.attention, **types).logits
+        with self.as_it_is():
+            logits: Tensor = self.module(input_ids=inputs.ids, attention_mask=inputs.attention, **types).logits
         return logits
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -118,7 +152,7 @@ class Tree:
     def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
         """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
         types = {} if inputs.types is None else {"token_type_ids": inputs.types.expand(len(embeddings), -1)}
-        with self._given(embeddings):
+        with self.as_it_is(), self._given(embeddings):
             logits: Tensor = self.module(input_ids=inputs.ids.expand(len(embeddings), -1), **types).logits
         return logits
 
@@ -176,7 +210,46 @@ def _eager_tree(plain: Tree) -> Tree:
     module = _copied(plain.module)
     if getattr(module.config, "_attn_implementation", None) not in (None, "eager"):
         module.set_attn_implementation("eager")
+    for part in module.modules():
+        part.register_forward_hook(_note_output)
+    with contextlib.suppress(NotImplementedError):
+        module.get_input_embeddings().register_forward_hook(_as_leaf)
     return Tree(module)
+
+
+# ── outputs that are noted ────────────────────────────────────────────────────────────────────────────────────────────
+
+_LAST_OUTPUTS = 16
+"""The last outputs of modules that are kept: what a head reads is among them, and the others can be let go."""
+_noted: ContextVar[deque[Tensor] | None] = ContextVar("noted outputs", default=None)
+
+
+@contextlib.contextmanager
+def noted_outputs() -> Iterator[deque[Tensor]]:
+    """Inside, and in this thread alone, the last outputs of the modules of an eager tree, in their order."""
+    outputs: deque[Tensor] = deque(maxlen=_LAST_OUTPUTS)
+    token = _noted.set(outputs)
+    try:
+        yield outputs
+    finally:
+        _noted.reset(token)
+
+
+def _note_output(module: nn.Module, arguments: Any, output: Any) -> None:
+    outputs = _noted.get()
+    if outputs is None:
+        return
+    first = next(iter(output.values()), None) if isinstance(output, Mapping) else output
+    first = first[0] if isinstance(first, tuple | list) and first else first
+    if isinstance(first, Tensor) and first.requires_grad:
+        outputs.append(first)
+
+
+def _as_leaf(module: nn.Module, arguments: Any, vectors: Any) -> Any:
+    """Vectors that gradients go back to, where outputs are noted: the weights of a model may be frozen."""
+    if _noted.get() is None or not isinstance(vectors, Tensor) or not torch.is_grad_enabled():
+        return None
+    return vectors.detach().requires_grad_()
 
 
 @dataclass(frozen=True)

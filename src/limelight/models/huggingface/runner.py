@@ -10,14 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from limelight.arrays import Array, Floats, Integers, whole_number
+from limelight.errors import CapabilityError, LimelightError
+from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.kernels import attention_of
 from limelight.models.huggingface.subwords import TokenWindow
+
+Batching = Literal["padded", "equal lengths", "one at a time", "does not repeat itself"]
+"""Which inputs share a forward: any, padded to one length; those of one length; none, for the last two."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,14 @@ class Runner:
         self._tokens: dict[object, int] = {}
         self._lock = threading.RLock()
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without its lock, which no other process can have."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+
     def run(
         self,
         forward: Forward,
@@ -99,20 +113,27 @@ class Runner:
         batches: Batches,
         finished: Finished = lambda rows: None,
         precision: object = None,
+        batching: Batching = "padded",
     ) -> Floats:
-        """Logits (n, C) of n inputs. The longest come first: memory that suffices once suffices."""
+        """Logits (n, C) of n inputs. The longest come first: memory that suffices once suffices.
+
+        A batch that the model refuses, such as texts of which one has more end tokens than another, is asked one by
+        one.
+        """
         n, shapes = len(batches.lengths), shapes_of(device)
-        widths = self._widths(batches.lengths, shapes.step)
+        widths = self._widths(batches.lengths, shapes.step) if batching == "padded" else batches.lengths
         order = np.argsort(-batches.lengths, kind="stable")
         descending = -widths[order]
         logits = torch.empty((n, self._classes), dtype=torch.float64, device=device)
-        memory = _Memory(forward, device, batches, precision)
+        memory = _Memory(forward, device, batches, precision, batching)
         done = 0
         while done < n:
             width = max(int(widths[order[done]]), 1)
             room = max(1, self._batch_tokens(memory, order) // width)
             same = int(np.searchsorted(descending, -width, side="right")) - done
-            if same * width >= shapes.alone:
+            if batching in ("one at a time", "does not repeat itself"):
+                room = 1
+            elif batching == "equal lengths" or same * width >= shapes.alone:
                 room = min(room, same)
             rows = order[done : done + room]
             answers = self._attempt(memory, rows, width)
@@ -132,12 +153,18 @@ class Runner:
 
     def _attempt(self, memory: _Memory, rows: Integers, width: int) -> Tensor | None:
         """The logits of a batch; None, and smaller batches from now on, where memory ran out."""
+        refused = False
         try:
-            with torch.inference_mode(), attention_of(memory.device, shapes_of(memory.device).attention):
-                return memory.forward(memory.batches.build(rows, width))
-        except RuntimeError as error:
-            if not _is_out_of_memory(error) or len(rows) == 1:
+            return memory.asked(rows, width)
+        except Exception as error:
+            if not _is_out_of_memory(error):
+                if len(rows) == 1 or isinstance(error, RuntimeError):  # of torch, not of a model's own check
+                    raise _refusal(error, width) from error
+                refused = True
+            elif len(rows) == 1:
                 raise
+        if refused:
+            return torch.cat([self._alone(memory, row) for row in rows])
         # Outside the handler: the error's traceback would keep the memory that it complains of.
         half = len(rows) * width // 2
         with self._lock:
@@ -145,6 +172,15 @@ class Runner:
         if memory.device.type == "cuda":
             torch.cuda.empty_cache()
         return None
+
+    def _alone(self, memory: _Memory, row: np.int64) -> Tensor:
+        width = max(int(memory.batches.lengths[row]), 1)
+        try:
+            return memory.asked(np.array([row]), width)
+        except Exception as error:
+            if _is_out_of_memory(error):
+                raise
+            raise _refusal(error, width) from error
 
     def _batch_tokens(self, memory: _Memory, order: Integers) -> int:
         """Tokens in one forward: as given, or found by the first thread that asks."""
@@ -167,16 +203,22 @@ class _Memory:
     device: torch.device
     batches: Batches
     precision: object
+    batching: Batching
 
     @property
     def key(self) -> object:
         return self.device, self.precision
 
+    def asked(self, rows: Integers, width: int) -> Tensor:
+        """The logits of some inputs as one batch."""
+        with torch.inference_mode(), attention_of(self.device, shapes_of(self.device).attention):
+            return self.forward(self.batches.build(rows, width))
+
     @torch.inference_mode()
     def fitting(self, order: Integers) -> int:
         """What a token costs in memory, from one small forward; as many as fit are then taken, in a power of two."""
         longest = int(self.batches.lengths[order[0]])
-        rows = order[: max(1, _GPU_PROBE // longest)]
+        rows = order[: max(1, _GPU_PROBE // longest)] if self.batching == "padded" else order[:1]
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
@@ -188,8 +230,20 @@ class _Memory:
         return min(shapes_of(self.device).tokens, 1 << max(fitting, 1).bit_length() - 1)
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, RuntimeError) and (
+        isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    )
+
+
+def _refusal(error: Exception, width: int) -> LimelightError:
+    """What the model raised on one input, in words; an error of our own as it is."""
+    if isinstance(error, LimelightError):
+        return error
+    return CapabilityError(
+        f"the model cannot be run on an input of {width} tokens, {type(error).__name__}: {shortened(str(error))}; give "
+        "another text or another removal, or wrap a function from texts to probabilities, limelight.wrap(f)"
+    )
 
 
 def to_device(array: Array, device: torch.device) -> Tensor:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,19 +20,11 @@ from limelight.arrays import Coalitions, Integers
 from limelight.errors import CapabilityError
 from limelight.features import NOBODY, Features
 from limelight.models.huggingface.runner import Batches, Inputs, to_device
+from limelight.models.huggingface.special_tokens import SpecialTokens
 from limelight.models.huggingface.subwords import TokenWindow
 from limelight.view import Removal
 
 _COUNTED_AT_ONCE = 8192
-
-
-@dataclass(frozen=True)
-class SpecialTokens:
-    """Token numbers that mean no word: in the place of one, behind the end, and where the classifier reads."""
-
-    mask: int | None
-    pad: int
-    cls: int | None
 
 
 class Variants(ABC):
@@ -102,7 +93,7 @@ class Variants(ABC):
         if not more:
             return Inputs(ids, types, None if shown is None else shown.long())
         there = torch.ones_like(ids) if shown is None else shown.long()
-        ids = torch.nn.functional.pad(ids, (0, more), value=self._special.pad)
+        ids = torch.nn.functional.pad(ids, (0, more), value=self._special.filler)
         types = None if types is None else torch.nn.functional.pad(types, (0, more))
         return Inputs(ids, types, torch.nn.functional.pad(there, (0, more)))
 
@@ -125,14 +116,12 @@ class Variants(ABC):
         if (lengths == width).all():
             return Inputs(ids, types)
         there = torch.arange(width, device=self._device) < torch.from_numpy(lengths).to(self._device)[:, None]
-        return Inputs(torch.where(there, ids, self._special.pad), types, there.long())
+        return Inputs(torch.where(there, ids, self._special.filler), types, there.long())
 
-    def _check_something_stays(self, removal: Removal) -> None:
-        if (self._owners[0] < self._nobody).all():
-            raise CapabilityError(
-                f"this tokenizer adds no special tokens, so removal={removal!r} of all words would leave nothing to "
-                "read: use removal='mask'"
-            )
+    @property
+    def _can_be_empty(self) -> bool:
+        """Whether nothing stays without the features: the tokenizer adds no special tokens."""
+        return bool((self._owners[0] < self._nobody).all())
 
 
 class Mask(Variants):
@@ -169,17 +158,30 @@ class Mask(Variants):
 
 
 class Delete(Variants):
-    """A removed word is cut out, and what follows it moves up."""
+    """A removed word is cut out, and what follows it moves up.
 
-    def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
-        super().__init__(window, features, device, special)
-        self._check_something_stays("delete")
+    Where nothing is left, not even a special token, the model reads the token that its texts begin with.
+    """
 
     def lengths(self, kept: Tensor) -> Integers:
-        return _counted(kept, self._shown)
+        lengths = _counted(kept, self._shown)
+        if self._can_be_empty and not lengths.all():
+            if self._special.beginning is None:
+                raise CapabilityError(
+                    "this tokenizer adds no special tokens, and neither it nor the model names a token to begin with, "
+                    "so removal='delete' of all words leaves nothing to read: use removal='mask', or leave-one-out"
+                )
+            lengths = np.maximum(lengths, 1)
+        return lengths
 
     def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
-        return self._moved_up(self._shown(kept), lambda source: self._ids[source], lengths, width)
+        shown = self._shown(kept)
+        if not self._can_be_empty:
+            return self._moved_up(shown, lambda source: self._ids[source], lengths, width)
+        empty = ~shown.any(dim=1, keepdim=True)
+        beginning = 0 if self._special.beginning is None else self._special.beginning
+        # Of an empty row the first token is read, which is replaced; what is behind it is padding.
+        return self._moved_up(shown, lambda source: torch.where(empty, beginning, self._ids[source]), lengths, width)
 
 
 class Hide(Variants):
@@ -187,7 +189,11 @@ class Hide(Variants):
 
     def __init__(self, window: TokenWindow, features: Features, device: torch.device, special: SpecialTokens) -> None:
         super().__init__(window, features, device, special)
-        self._check_something_stays("attention")
+        if self._can_be_empty:
+            raise CapabilityError(
+                "this tokenizer adds no special tokens, so removal='attention' of all words would leave nothing to "
+                "attend to: use removal='delete'"
+            )
 
     def lengths(self, kept: Tensor) -> Integers:
         return self._full_lengths(kept)

@@ -13,12 +13,13 @@ from limelight.arrays import Floats, Integers
 from limelight.document import Document, Word
 from limelight.errors import CapabilityError
 from limelight.features import Features
-from limelight.models.huggingface.attention import all_attention
+from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import Inputs
+from limelight.models.huggingface.special_tokens import mask_of
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
 from limelight.models.huggingface.variants import VARIANTS
 from limelight.outputs import OUTPUTS, Kind, Output
@@ -108,6 +109,11 @@ class HuggingFaceView:
 
     # ── games ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def notes(self, output: Output) -> tuple[str, ...]:
+        """How the model is asked about several texts, where that is not the usual."""
+        notice = self._model.company().notice
+        return () if notice is None else (notice,)
+
     @property
     def removals(self) -> tuple[Removal, ...]:
         return ("delete", "attention") if self._model.special.mask is None else ("mask", "delete", "attention")
@@ -119,7 +125,13 @@ class HuggingFaceView:
         """
         if removal not in self.removals:
             raise CapabilityError(
-                f"this model does not take words out by {removal!r}: use {' or '.join(map(repr, self.removals))}"
+                f"this model does not take words out by {removal!r}{self._reason(removal)}: use "
+                f"{' or '.join(map(repr, self.removals))}"
+            )
+        if removal == "attention" and self._model.ignores_attention_mask:
+            raise CapabilityError(
+                "this model ignores the attention mask, so words that are hidden by it are read as before: use "
+                f"{' or '.join(repr(other) for other in self.removals if other != 'attention')}"
             )
         tree = self._model.trees.plain()
         game = TokenGame(
@@ -130,12 +142,19 @@ class HuggingFaceView:
             features=len(features),
             classes=len(self.labels),
             progress=progress,
+            batching=self._model.batching,
         )
         rounded = None if len(features) <= FEW_FEATURES else self._model.rounded_tree()
         if rounded is None:
             return game
         known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
         return RoundedGame(game, rounded, len(features), known)
+
+    def _reason(self, removal: Removal) -> str:
+        """Behind a removal that is refused, where there is more to say of it than that it is not offered."""
+        if removal == "mask" and mask_of(self._model.tokenizer) is not None:
+            return ", since its head skips the only token that could stand for one, as it skips padding"
+        return ""
 
     # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,33 +163,29 @@ class HuggingFaceView:
         return self._memo.get("attention layers", self._attention_layers)
 
     def _attention_layers(self) -> Sequence[AttentionLayers]:
-        readers = [self._reader(window) for window in self.windows]
         tree = self._model.trees.eager()
-        return [
-            AttentionLayers(
-                weights=all_attention(tree, single_input(window, tree.device)),
-                reader=reader,
-                positions=window.positions,
-                words=window.words,
-                token_parts=window.token_parts,
-                part=window.part,
-            )
-            for window, reader in zip(self.windows, readers, strict=True)
-        ]
+        with torch.inference_mode(False):  # of the caller: which position is read is found by a gradient
+            return [
+                self._layers_of(window, all_attention(tree, single_input(window, tree.device)))
+                for window in self.windows
+            ]
+
+    def _layers_of(self, window: TokenWindow, attention: Attention) -> AttentionLayers:
+        readers = attention.readers
+        if readers is None:
+            readers = usual_reader(attention.weights, window.ids, self._model.special)
+        return AttentionLayers(
+            weights=attention.weights,
+            reader=int(readers[0]) if len(readers) == 1 else readers,
+            positions=window.positions,
+            words=window.words,
+            token_parts=window.token_parts,
+            part=window.part,
+        )
 
     def attentions(self) -> Sequence[Attentions]:
-        """What [CLS] pays to the words."""
+        """What the position that the head reads pays to the words."""
         return [layers.paid_by_reader() for layers in self.attention_layers()]
-
-    def _reader(self, window: TokenWindow) -> int:
-        """The position that the classifier reads: that of the tokenizer's [CLS]."""
-        places = np.flatnonzero(window.ids == self._model.special.cls)
-        if not len(places):
-            raise CapabilityError(
-                "this tokenizer puts no [CLS] token into a text, so there is no position whose attention would be an "
-                "explanation: use a gradient or perturbation method"
-            )
-        return int(places[0])
 
     # ── gradients ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,6 +224,8 @@ class HuggingFaceView:
         lines = [self._line(tree, window, baseline, moved) for window in self.windows]
         logits, slopes, forwards = [], [], 0
         step = max(1, _GRADIENT_TOKENS.get(tree.device.type, 1024) // len(self.windows[0].ids))
+        if self._model.batching in ("one at a time", "does not repeat itself"):
+            step = 1
         for start in range(0, len(points), step):
             x = points[start : start + step]
             along = direction
@@ -246,6 +263,8 @@ class HuggingFaceView:
             raise CapabilityError(
                 "this tokenizer has neither a mask nor an unknown token: use baseline='pad' or baseline='zero'"
             )
+        if baseline == "pad" and special.pad is None:
+            raise CapabilityError("this model has no padding token: use baseline='mask' or baseline='zero'")
         return tree.embed(torch.tensor([special.mask if baseline == "mask" else special.pad], device=tree.device))[0]
 
 
