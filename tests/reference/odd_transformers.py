@@ -23,7 +23,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
     "fnet": {"tpu_short_seq_length": 64},
     "convbert": {"embedding_size": 16, "conv_kernel_size": 3, "head_ratio": 1},
-    "mobilebert": {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16, "num_feedforward_networks": 1},
+    "mobilebert": {
+        "embedding_size": 16,
+        "intra_bottleneck_size": 16,
+        "true_hidden_size": 16,
+        "num_feedforward_networks": 1,
+    },
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24},
     "bart": {
         "d_model": 16,
@@ -58,9 +63,9 @@ def odd_transformer(family: str, **settings: Any) -> tuple[Any, Any]:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if weight.ndim == 2:
+            if weight.ndim >= 2:
                 scale = 0.5 if "embed" in name or "wte" in name or "wpe" in name else 1.4
-                weight.copy_(torch.randn(weight.shape, generator=generator) * scale / weight.shape[1] ** 0.5)
+                weight.copy_(torch.randn(weight.shape, generator=generator) * scale / weight[0].numel() ** 0.5)
     return model.eval(), own
 
 

@@ -44,14 +44,7 @@ _FEW, _MANY = 4, 9
 _SPREAD = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly: tokens from everywhere in the vocabulary."""
 
-_NOTICES: dict[Batching, str] = {
-    "equal lengths": "this model sees padding: its answer to a text changes by {moved} of the largest logit when the "
-    "text is padded, so only texts of equal length are asked together",
-    "one at a time": "this model's answer to a text depends on the texts beside it in a batch{how}, so one text is "
-    "asked at a time, which is slower",
-    "does not repeat itself": "this model does not repeat itself: asked twice about the same text, alone, its answers "
-    "differ by {moved} of the largest logit; look for dropout or sampling that model.eval() does not switch off",
-}
+_LENGTHS = "only texts of equal length are asked together"
 
 
 @dataclass(frozen=True)
@@ -68,11 +61,19 @@ class Company:
         """What a reader must know; None where it is the usual."""
         if self.batching == "padded":
             return None
-        if self.pad is None and self.batching == "equal lengths":
-            return "this model has no padding token, so only texts of equal length are asked together"
-        moved = "an unknown part" if self.moved is None else f"{self.moved:.1g}"
-        how = " (it takes no batches of several)" if self.moved is None else f" (by {moved} of the largest logit)"
-        return _NOTICES[self.batching].format(moved=moved, how=how)
+        moved = "" if self.moved is None else f"{self.moved:.1g} times the largest logit"
+        if self.batching == "does not repeat itself":
+            return (
+                "this model does not repeat itself: asked twice about one text alone, its answers differ by "
+                f"{moved}; look for dropout or sampling that model.eval() does not switch off"
+            )
+        if self.batching == "one at a time":
+            reason = f"changes an answer with the other texts of a batch, by {moved}" if moved else "takes no batches"
+            return f"this model {reason}, so one text is asked at a time, which takes longer"
+        if self.pad is None:
+            return f"this model has no padding token, so {_LENGTHS}"
+        reason = f"sees padding, which moves its answer by {moved}" if moved else "takes no padded batches"
+        return f"this model {reason}, so {_LENGTHS}"
 
 
 def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first: Floats | None = None) -> Company:

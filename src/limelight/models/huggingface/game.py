@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, 
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
-from limelight.progress import Progress
-from limelight.view import STEP
+from limelight.progress import SILENT, Progress
+from limelight.view import STEP, Noisy
 
 _ROWS_AT_ONCE = 2**16
 """Variants that are on the device at once, and among which the same one is computed once."""
@@ -85,3 +86,22 @@ class TokenGame:
             self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype, self._batching
         )
         return logits[which]
+
+
+class NoisyTokenGame(TokenGame):
+    """A game of a model that does not repeat itself: `noise` is how far its logits moved when it was asked again."""
+
+    noise = 0.0
+
+    def again(self, kept: Coalitions, time: int) -> Floats:
+        """The same coalitions, asked for once more."""
+        once_more = self.on(self.tree, SILENT)
+        logits = once_more(kept)
+        self.asked += once_more.asked
+        return logits
+
+
+if TYPE_CHECKING:
+
+    def _is_noisy(game: NoisyTokenGame) -> Noisy:
+        return game

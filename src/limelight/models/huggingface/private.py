@@ -152,14 +152,15 @@ class Tree:
     def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
         """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
         types = {} if inputs.types is None else {"token_type_ids": inputs.types.expand(len(embeddings), -1)}
-        with self.as_it_is(), self._given(embeddings):
-            logits: Tensor = self.module(input_ids=inputs.ids.expand(len(embeddings), -1), **types).logits
+        ids = inputs.ids.expand(len(embeddings), -1)
+        with self.as_it_is(), self._given(ids, embeddings):
+            logits: Tensor = self.module(input_ids=ids, **types).logits
         return logits
 
     @contextlib.contextmanager
-    def _given(self, embeddings: Tensor) -> Iterator[None]:
+    def _given(self, ids: Tensor, embeddings: Tensor) -> Iterator[None]:
         """Inside, and in this thread alone, the table of token embeddings gives these vectors."""
-        given = _Given(self.module.get_input_embeddings(), embeddings)
+        given = _Given(self.module.get_input_embeddings(), ids, embeddings)
         token = _given.set(given)
         try:
             yield
@@ -177,9 +178,10 @@ class Tree:
 
 @dataclass
 class _Given:
-    """Vectors that a table of embeddings gives instead of its own, and how often it did."""
+    """Vectors (m, T, d_e) that a table of embeddings gives instead of its own for tokens (m, T); how often it did."""
 
     table: nn.Module
+    ids: Tensor
     vectors: Tensor
     uses: int = 0
 
@@ -193,7 +195,15 @@ def _put_given(table: nn.Module, arguments: Any, vectors: Tensor) -> Tensor | No
     if given is None or given.table is not table:
         return None
     given.uses += 1
-    return given.vectors
+    asked = arguments[0] if arguments else None
+    if not isinstance(asked, Tensor) or (asked.shape == given.ids.shape and torch.equal(asked, given.ids)):
+        return given.vectors
+    if asked.shape == given.ids.T.shape and torch.equal(asked, given.ids.T):
+        return given.vectors.transpose(0, 1)  # XLNet has the batch behind the positions
+    raise CapabilityError(
+        "this model looks up the vectors of other tokens than it was given (it pads or changes them first), so "
+        "gradients with respect to them are not defined: use a perturbation method"
+    )
 
 
 # ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────

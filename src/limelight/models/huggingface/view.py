@@ -14,7 +14,7 @@ from limelight.document import Document, Word
 from limelight.errors import CapabilityError
 from limelight.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
-from limelight.models.huggingface.game import TokenGame
+from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
@@ -134,7 +134,9 @@ class HuggingFaceView:
                 f"{' or '.join(repr(other) for other in self.removals if other != 'attention')}"
             )
         tree = self._model.trees.plain()
-        game = TokenGame(
+        company = self._model.company()
+        noisy = company.batching == "does not repeat itself"
+        game = (NoisyTokenGame if noisy else TokenGame)(
             tree,
             self._model.runner,
             [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
@@ -142,8 +144,11 @@ class HuggingFaceView:
             features=len(features),
             classes=len(self.labels),
             progress=progress,
-            batching=self._model.batching,
+            batching=company.batching,
         )
+        if isinstance(game, NoisyTokenGame):
+            game.noise = (company.moved or 0.0) * float(np.abs(self.logits).max())
+            return game
         rounded = None if len(features) <= FEW_FEATURES else self._model.rounded_tree()
         if rounded is None:
             return game
