@@ -38,7 +38,7 @@ from limelight.explanation import Explanation, Prediction
 from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
 from limelight.outputs import Output, Quantity, probabilities
 from limelight.progress import Progress, Watching
-from limelight.view import Divisible, Perturbable, Removal, View
+from limelight.view import Divisible, KnowsReasons, Perturbable, Removal, View
 
 Chosen = tuple[Method, Way]
 T = TypeVar("T")
@@ -337,7 +337,8 @@ class Asked:
     ) -> list[Chosen]:
         if isinstance(view, Perturbable) and self.removal not in view.removals:
             offered = " or ".join(map(repr, view.removals))
-            raise CapabilityError(f"this model does not take words out by {self.removal!r}: use {offered}")
+            why = view.reason_against(self.removal) if isinstance(view, KnowsReasons) else ""
+            raise CapabilityError(f"this model does not take words out by {self.removal!r}{why}: use {offered}")
         terms, options = self._terms(view), list(self.options)
         if methods is None:
             chosen = defaults(view, terms, features, options)

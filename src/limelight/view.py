@@ -220,6 +220,14 @@ class Perturbable(Protocol):
         """`progress` advances by one for each coalition that is answered."""
 
 
+@runtime_checkable
+class KnowsReasons(Protocol):
+    """A view that can say why a removal is not offered."""
+
+    def reason_against(self, removal: Removal) -> str:
+        """A clause that follows "by 'mask'"; empty where there is no more to say."""
+
+
 @dataclass(frozen=True)
 class Attentions:
     """What the reader ([CLS]) pays to each position of a word: `weights` (layers, heads, P), `words` (P,) says whose.

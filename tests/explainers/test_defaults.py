@@ -62,14 +62,13 @@ def test_functions_show_what_can_be_asked() -> None:
 
 
 def test_a_default_that_a_model_turns_out_not_to_have_is_left_out() -> None:
-    """A model that gives no attention: it says so only when it is asked."""
+    """Attention that is not returned: the model says so only when it is asked."""
     model, own = small_transformer("bert")
-    plain = model.forward
 
-    def silent(**named: Any) -> Any:
-        return plain(**{name: value for name, value in named.items() if name != "output_attentions"})
+    def silent(module: Any, arguments: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+        return arguments, {**named, "output_attentions": False}
 
-    model.forward = silent
+    model.register_forward_pre_hook(silent, with_kwargs=True)
     classifier = limelight.wrap(model, own)
     assert shown(classifier, **FEW) == [*OTHERS, "integrated-gradients"]
     with pytest.raises(CapabilityError, match="returned no attentions"):

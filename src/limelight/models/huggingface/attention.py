@@ -35,8 +35,12 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
     Weights are kept in the precision that they were computed in, half precision in float32.
     """
     T = inputs.ids.shape[1]
-    inferred = any(weight.is_inference() for weight in eager.module.parameters())  # torch keeps no gradients of these
-    with torch.set_grad_enabled(not inferred), eager.as_it_is(), noted_outputs() as outputs:
+    weights_made = any(weight.is_inference() for weight in eager.module.parameters())  # under torch.inference_mode()
+    with (
+        torch.set_grad_enabled(eager.differentiable and not weights_made),
+        eager.as_it_is(),
+        noted_outputs() as outputs,
+    ):
         types = {} if inputs.types is None else {"token_type_ids": inputs.types}
         answer = eager.module(input_ids=inputs.ids, output_attentions=True, **types)
         readers = _readers(answer.logits, outputs, T)

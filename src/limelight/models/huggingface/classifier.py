@@ -143,6 +143,11 @@ class HuggingFaceClassifier:
         )
 
     @property
+    def takes_attention_mask(self) -> bool:
+        """Whether the model's forward has such an argument; FNet's has none."""
+        return "attention_mask" in inspect.signature(self.model.forward).parameters
+
+    @property
     def ignores_attention_mask(self) -> bool:
         """Whether hiding words from attention changes nothing."""
 

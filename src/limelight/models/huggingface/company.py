@@ -223,9 +223,7 @@ def skips(tree: Tree, window: TokenWindow, number: int) -> bool:
     """Whether this token behind an input changes nothing: the head looks for the last token that is another."""
     longer = _window(np.append(window.ids, number), np.append(window.types, window.types[-1:]))
     asked = _Asked(tree, {})
-    short = asked.once(window)
-    moved = asked.moved(short[None], [longer], 0)
-    return _equal(moved, tree)
+    return _equal(asked.moved(asked.once(window)[None], [longer], 0), tree)
 
 
 def _same(one: Tensor, other: Tensor, tree: Tree) -> bool:

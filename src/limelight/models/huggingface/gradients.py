@@ -38,8 +38,16 @@ def recording(tree: Tree) -> Iterator[None]:
         yield
 
 
+_WITHOUT = (
+    "torch has no gradient of this {name} with respect to its tokens ({reason}): use a perturbation method, such as "
+    "lime or leave-one-out, or load the model without quantisation"
+)
+
+
 def directed_gradients(tree: Tree, inputs: Inputs, embeddings: Tensor, direction: Direction) -> tuple[Floats, Tensor]:
     """Logits (m, C), and the gradient (m, T, d_e) of Σ_c direction_c · logit_c, the direction (m, C) held fixed."""
+    if not tree.differentiable:
+        raise CapabilityError(_WITHOUT.format(name=tree.name, reason="it has layers that are quantised to int8"))
     leaf = embeddings.detach().requires_grad_()
     with torch.enable_grad(), tree.as_it_is():  # autocast would also round what goes backwards
         logits = tree.logits_of_embeddings(inputs, leaf)
@@ -50,11 +58,7 @@ def directed_gradients(tree: Tree, inputs: Inputs, embeddings: Tensor, direction
         except RuntimeError as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
-            raise CapabilityError(
-                f"torch has no gradient of this {tree.name} with respect to its tokens ({shortened(str(error))}), as "
-                "where its layers are quantised to int8: use a perturbation method, such as lime or leave-one-out, or "
-                "load the model without quantisation"
-            ) from error
+            raise CapabilityError(_WITHOUT.format(name=tree.name, reason=shortened(str(error)))) from error
     return values, gradient
 
 

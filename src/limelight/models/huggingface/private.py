@@ -33,6 +33,8 @@ from limelight.view import Memo
 
 _OWN = ("_parameters", "_buffers", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 """What a forward or backward of a module depends on besides its settings and its forward hooks."""
+_QUANTISED = ("torch.ao.nn", "torch.nn.quantized")
+"""Where torch's quantised layers come from."""
 _CAPTURING = "transformers.utils.output_capturing"
 """Where the hooks come from that transformers adds to a model by itself when it is first asked for attentions."""
 
@@ -131,6 +133,11 @@ class Tree:
     def dtype(self) -> torch.dtype:
         dtype: torch.dtype = next(self.module.parameters()).dtype
         return dtype
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether torch has gradients through all modules: of its int8 layers it has none, and only warns of it."""
+        return not any(type(module).__module__.startswith(_QUANTISED) for module in self.module.modules())
 
     def as_it_is(self) -> AbstractContextManager[Any]:
         """Inside, nothing computes in another precision than the model's own, whatever torch.autocast of a caller."""

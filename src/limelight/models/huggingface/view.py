@@ -116,7 +116,16 @@ class HuggingFaceView:
 
     @property
     def removals(self) -> tuple[Removal, ...]:
-        return ("delete", "attention") if self._model.special.mask is None else ("mask", "delete", "attention")
+        without = {"mask": self._model.special.mask is None, "attention": not self._model.takes_attention_mask}
+        return tuple(removal for removal in VARIANTS if not without.get(removal))
+
+    def reason_against(self, removal: Removal) -> str:
+        """What there is to say of a removal that is not offered."""
+        if removal == "mask" and mask_of(self._model.tokenizer) is not None:
+            return ", since its head skips the only token that could stand for one, as it skips padding"
+        if removal == "attention" and not self._model.takes_attention_mask:
+            return ", since it reads them whatever the attention mask says"
+        return ""
 
     def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> TokenGame | RoundedGame:
         """Logits of the document with features removed, straight from token numbers.
@@ -125,12 +134,12 @@ class HuggingFaceView:
         """
         if removal not in self.removals:
             raise CapabilityError(
-                f"this model does not take words out by {removal!r}{self._reason(removal)}: use "
+                f"this model does not take words out by {removal!r}{self.reason_against(removal)}: use "
                 f"{' or '.join(map(repr, self.removals))}"
             )
         if removal == "attention" and self._model.ignores_attention_mask:
             raise CapabilityError(
-                "this model ignores the attention mask, so words that are hidden by it are read as before: use "
+                "this model ignores the attention mask, and reads words that are hidden by it as before: use "
                 f"{' or '.join(repr(other) for other in self.removals if other != 'attention')}"
             )
         tree = self._model.trees.plain()
@@ -154,12 +163,6 @@ class HuggingFaceView:
             return game
         known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
         return RoundedGame(game, rounded, len(features), known)
-
-    def _reason(self, removal: Removal) -> str:
-        """Behind a removal that is refused, where there is more to say of it than that it is not offered."""
-        if removal == "mask" and mask_of(self._model.tokenizer) is not None:
-            return ", since its head skips the only token that could stand for one, as it skips padding"
-        return ""
 
     # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────
 
