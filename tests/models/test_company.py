@@ -154,7 +154,7 @@ def test_a_model_that_ignores_the_attention_mask_has_no_words_hidden() -> None:
         limelight.explain(wrapped(odd_transformer("fnet")), TEXT, "leave-one-out", removal="attention")
 
 
-class _Unmasked(transformers.BertForSequenceClassification):
+class _Unmasked(transformers.BertForSequenceClassification):  # type: ignore[no-untyped-call]
     """Takes an attention mask, and does nothing with it."""
 
     def forward(self, input_ids: Any = None, attention_mask: Any = None, **named: Any) -> Any:
@@ -245,7 +245,7 @@ def test_a_runner_mixes_what_it_may() -> None:
     lengths = np.array([3, 5, 3, 4, 5, 3])
     for batching, most in (("padded", [6]), ("equal lengths", [2, 1, 3]), ("one at a time", [1] * 6)):
         seen.clear()
-        found = Runner(2).run(forward, torch.device("cpu"), Batches(lengths, build), batching=batching)  # type: ignore[arg-type]
+        found = Runner(2).run(forward, torch.device("cpu"), Batches(lengths, build), batching=batching)
         assert found[:, 0].tolist() == list(range(6))
         assert [len(own) for own in seen] == most
     assert max(len(set(own)) for own in seen) == 1
@@ -382,7 +382,7 @@ def words_only(*words: str) -> Any:
     """A tokenizer of whole words, with nothing for any other."""
     known = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}))
     known.pre_tokenizer = pre_tokenizers.Whitespace()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=known, model_max_length=48)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=known, model_max_length=48)  # type: ignore[no-untyped-call]
 
 
 def test_a_tokenizer_that_cannot_read_a_made_up_text_is_asked_none() -> None:
@@ -409,7 +409,7 @@ def test_a_text_without_words_is_the_models_own_beginning() -> None:
     found = view.game(features, "delete")(kept)
     nothing = alone(model, [model.config.bos_token_id])
     for row, logits in zip(kept, found, strict=True):
-        gone = tuple(np.flatnonzero(~row))
+        gone = tuple(map(int, np.flatnonzero(~row)))
         expected = nothing if not row.any() else cut_by_hand(model, bare, TEXT, gone, "delete")
         np.testing.assert_allclose(logits, expected, atol=FLOAT32)
     np.testing.assert_allclose(classifier.predict_logits(["", TEXT])[0], nothing, atol=FLOAT32)
