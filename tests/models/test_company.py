@@ -425,7 +425,7 @@ def test_only_what_needs_an_empty_text_is_refused_without_a_beginning() -> None:
     bare = classifier.tokenizer
     expected = [whole - cut_by_hand(model, bare, TEXT, (i,), "delete")[0] for i in range(len(TEXT.split()))]
     np.testing.assert_allclose(weights, expected, atol=FLOAT32)
-    with pytest.raises(CapabilityError, match="no special tokens, and neither it nor the model names a token to begin"):
+    with pytest.raises(CapabilityError, match="no special tokens, and the model's configuration names no token"):
         limelight.explain(classifier, TEXT, "shapley", n_samples=100, removal="delete")
     with pytest.raises(InputError, match="makes no token of the text ''"):
         classifier.predict_logits([""])

@@ -114,6 +114,10 @@ class HuggingFaceClassifier:
         batching = "" if self.batching == "padded" else f", batches: {self.batching}"
         return f"HuggingFaceClassifier({kind}{reads}, {precision}{batching}, labels={self.labels})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the copy of the weights in half precision, which is made again where it is needed."""
+        return {**vars(self), "_runs": None}
+
     @property
     def batching(self) -> Batching:
         """Which texts the model is asked about together, found by asking it: any, "padded" to one length; only those of
@@ -138,9 +142,7 @@ class HuggingFaceClassifier:
         mask, pads = mask_of(self.tokenizer), pads_of(self.model, self.tokenizer)
         if mask in pads and skips(self.trees.plain(), self._probes()[1], mask):
             mask = None
-        return SpecialTokens(
-            mask, self.company().pad, self.tokenizer.cls_token_id, beginning_of(self.model, self.tokenizer)
-        )
+        return SpecialTokens(mask, self.company().pad, self.tokenizer.cls_token_id, beginning_of(self.model))
 
     @property
     def takes_attention_mask(self) -> bool:
@@ -267,11 +269,11 @@ class HuggingFaceClassifier:
 
     def _of_nothing(self, text: Text) -> Encoding:
         """A text without any token, not even a special one, read as the token that the model's texts begin with."""
-        beginning = beginning_of(self.model, self.tokenizer)
+        beginning = beginning_of(self.model)
         if beginning is None:
             raise InputError(
-                f"the tokenizer makes no token of the text {shortened(repr(text), 80)}, and neither it nor the model "
-                "names one to begin with: give a text with at least one word"
+                f"the tokenizer makes no token of the text {shortened(repr(text), 80)}, and the model's "
+                "configuration names none to begin with: give a text with at least one word"
             )
         one = np.array([beginning], dtype=np.int64)
         return Encoding(one, np.zeros_like(one), ((0, 0),), ((1, 1),))

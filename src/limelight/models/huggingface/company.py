@@ -36,7 +36,7 @@ from limelight.models.huggingface.subwords import TokenWindow
 
 _ROUNDINGS = 64
 """Answers of two batches are equal within so many units of the last place of the largest logit: sums of some hundred
-terms in another order, layer after layer. MiniLM's (six layers, float32) differ by up to 6."""
+terms in another order, layer after layer. Those of MiniLM (six layers, float32) differ by 4."""
 _MOST = 2.0**-4
 """No more than this part of the largest logit is called rounding, which 64 units of half precision would exceed."""
 _FEW, _MANY = 4, 9

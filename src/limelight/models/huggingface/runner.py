@@ -222,8 +222,13 @@ class _Memory:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
-        with attention_of(self.device, shapes_of(self.device).attention):
-            self.forward(self.batches.build(rows, longest))
+        try:
+            self.asked(rows, longest)
+        except Exception as error:
+            if _is_out_of_memory(error) or len(rows) == 1:
+                raise
+            rows = rows[:1]  # a batch that the model refuses is asked one by one
+            self.asked(rows, longest)
         per_token = max(1, torch.cuda.max_memory_allocated(self.device) - before) / (len(rows) * longest)
         free, _ = torch.cuda.mem_get_info(self.device)
         fitting = int(_GPU_MEMORY * free / per_token)

@@ -39,9 +39,9 @@ def pads_of(model: Any, tokenizer: Any) -> list[int]:
     return [number for number in dict.fromkeys(named) if number is not None and _is_token(number, model)]
 
 
-def beginning_of(model: Any, tokenizer: Any) -> int | None:
-    """The token that texts begin with, or else the one they end with; the configuration's goes first."""
-    owners = (_text_config(model), model.config, tokenizer)
+def beginning_of(model: Any) -> int | None:
+    """The token that the configuration says texts begin with, or else the one they end with."""
+    owners = (_text_config(model), model.config)
     named = [_number(owner, name) for name in ("bos_token_id", "eos_token_id") for owner in owners]
     return next((number for number in named if number is not None and _is_token(number, model)), None)
 
