@@ -169,7 +169,7 @@ class Delete(Variants):
             if self._special.beginning is None:
                 raise CapabilityError(
                     "this tokenizer adds no special tokens, and the model's configuration names no token to begin "
-                    "with, so removal='delete' of all words leaves nothing to read: use removal='mask', or leave-one-out"
+                    "with, so removal='delete' of all words leaves nothing to read: use removal='mask' or leave-one-out"
                 )
             lengths = np.maximum(lengths, 1)
         return lengths
