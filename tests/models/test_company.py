@@ -59,6 +59,7 @@ ODD: dict[str, tuple[Callable[[], tuple[Any, Any]], str]] = {
     "mobilebert": (lambda: odd_transformer("mobilebert"), "equal lengths"),
     "xlnet": (lambda: odd_transformer("xlnet"), "equal lengths"),
     "bart": (lambda: odd_transformer("bart"), "padded"),
+    "ctrl": (lambda: odd_transformer("ctrl"), "padded"),
     "int8": (quantised, "one at a time"),
 }
 
@@ -249,6 +250,44 @@ def test_a_runner_mixes_what_it_may() -> None:
         assert found[:, 0].tolist() == list(range(6))
         assert [len(own) for own in seen] == most
     assert max(len(set(own)) for own in seen) == 1
+
+
+def test_a_model_that_becomes_another_at_a_length_is_asked_there() -> None:
+    """Reformer in chunks of 40 tokens: short texts may be padded, long ones may not."""
+    model, own = odd_transformer("reformer")
+    own.model_max_length = 320
+    classifier = wrapped((model, own))
+    assert classifier.batching == "padded"
+    short, long, longest = "the film was great", "great film bad " * 20, "not very good and too long " * 12
+    for texts in ([short, "great"], [short, long, longest], [longest, "great"]):
+        found = classifier.predict_logits(texts)
+        for text, logits in zip(texts, found, strict=True):
+            np.testing.assert_allclose(logits, alone(model, own(text)["input_ids"]), atol=FLOAT32)
+    e = limelight.explain(classifier, long, "leave-one-out", removal="delete", features="occurrences", target="neutral")
+    whole = alone(model, own(long)["input_ids"])[1]
+    expected = [whole - cut_by_hand(model, own, long.strip(), (i,), "delete")[1] for i in range(0, 60, 13)]
+    np.testing.assert_allclose(e.weights[::13], expected, atol=FLOAT32)
+    assert "sees padding" in e.notices[0]
+    assert not limelight.explain(classifier, short, "leave-one-out", removal="delete").notices
+    assert classifier.company_at(70).batching == "equal lengths"
+
+
+def test_a_usual_model_is_asked_three_forwards_for_a_width() -> None:
+    model, own = small_transformer("bert")
+    classifier = wrapped((model, own))
+    given = Given(model)
+    assert classifier.company_at(40).batching == "padded"
+    assert [tuple(ids.shape) for ids in given.batches] == [(1, 24), (1, 36), (3, 48)]  # the tokenizer reads 48 tokens
+    assert classifier.company_at(48).batching == classifier.company_at(20).batching == "padded"
+    assert len(given.batches) == 3
+
+
+def test_no_more_is_asked_than_a_batch_may_hold() -> None:
+    model, own = small_transformer("bert")
+    classifier = wrapped((model, own), batch_tokens=16)
+    given = Given(model)
+    classifier.company_at(48)
+    assert not given.batches
 
 
 def test_what_was_found_is_asked_again_of_other_modules() -> None:
@@ -469,6 +508,7 @@ READERS: dict[str, tuple[Callable[[], tuple[Any, Any]], str, Callable[[int], lis
         lambda T: [T - 2],
     ),
     "xlnet": (lambda: odd_transformer("xlnet"), TEXT, lambda T: [T - 1]),
+    "ctrl": (lambda: odd_transformer("ctrl"), TEXT, lambda T: [T - 1]),
     "a mean of all": (pooling, TEXT, lambda T: list(range(T))),
     "int8": (quantised, TEXT, lambda T: [0]),
 }
@@ -538,14 +578,14 @@ def test_a_model_without_gradients_says_so(method: str) -> None:
         limelight.explain(wrapped(quantised()), TEXT, method)
 
 
-@pytest.mark.parametrize("name", ["xlnet", "fnet", "convbert", "mobilebert", "gpt2, no pad at all"])
+@pytest.mark.parametrize("name", ["xlnet", "fnet", "convbert", "mobilebert", "gpt2, no pad at all", "ctrl"])
 def test_gradients_are_those_of_the_model_alone(name: str) -> None:
     """XLNet looks its tokens up with the batch behind the positions."""
     model, own = ODD[name][0]()
     weights = limelight.explain(wrapped((model, own)), TEXT, "gxi", target="neutral", features="occurrences").weights
     ids = torch.tensor([own(TEXT)["input_ids"]])
     vectors = model.get_input_embeddings()(ids).detach().requires_grad_()
-    model(inputs_embeds=vectors).logits[0, 1].backward()
+    model(inputs_embeds=vectors.clone()).logits[0, 1].backward()  # CTRL scales what it is given in place
     assert vectors.grad is not None
     per_token = (vectors.grad * vectors.detach()).sum(dim=2)[0].numpy()
     words = np.array([-1 if word is None else word for word in own(TEXT).word_ids()])

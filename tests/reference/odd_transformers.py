@@ -30,6 +30,18 @@ _OWN: dict[str, dict[str, Any]] = {
         "num_feedforward_networks": 1,
     },
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24},
+    "ctrl": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64, "dff": 24},
+    "reformer": {
+        "attn_layers": ["local", "local"],
+        "local_attn_chunk_length": 40,
+        "axial_pos_embds": False,
+        "hidden_size": 16,
+        "attention_head_size": 8,
+        "num_attention_heads": 2,
+        "feed_forward_size": 24,
+        "max_position_embeddings": 320,
+        "is_decoder": False,
+    },
     "bart": {
         "d_model": 16,
         "encoder_layers": 1,
@@ -47,7 +59,7 @@ def odd_transformer(family: str, **settings: Any) -> tuple[Any, Any]:
     """A random model of a family with its tokenizer: of words and their pieces, [CLS] first and [SEP] last."""
     own = copy.deepcopy(tokenizer("wordpiece"))
     sizes = {**(_OWN[family] if family in _OWN and "n_embd" not in _SIZES else {}), "vocab_size": len(own)}
-    if family not in ("gpt2", "xlnet", "bart"):
+    if family not in ("gpt2", "xlnet", "bart", "ctrl", "reformer"):
         sizes = {**_SIZES, **sizes}
     named = {
         "pad_token_id": own.pad_token_id,

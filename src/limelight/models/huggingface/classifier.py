@@ -6,6 +6,7 @@ import contextlib
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.arrays import Floats, whole_number
+from limelight.arrays import Floats, Integers, whole_number
 from limelight.document import Document, Text, Word, check_pair, check_single, is_pair
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
 from limelight.models.huggingface.company import (
@@ -21,8 +22,11 @@ from limelight.models.huggingface.company import (
     decide,
     ignores_attention_mask,
     inputs_like,
+    inputs_of_width,
     ordinary_tokens,
     skips,
+    width_to_ask,
+    worse,
 )
 from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
@@ -133,6 +137,21 @@ class HuggingFaceClassifier:
 
         return self.trees.found().get("company", ask)
 
+    def company_at(self, width: int) -> Company:
+        """What was found for batches as wide as this; the model is asked when the first wide one comes."""
+        narrow = self.company()
+        # No batch of two is wider than half of what a forward may hold.
+        wide = width_to_ask(min(width, self.runner.most_tokens(self.device) // 2), self.max_length)
+        if wide is None or narrow.alone:
+            return narrow
+
+        def ask() -> Company:
+            inputs = inputs_of_width(self._frame, self._ordinary(), wide)
+            pads = [narrow.pad] if narrow.batching == "padded" and narrow.pad is not None else []
+            return worse(narrow, replace(decide(self.trees.plain(), inputs, pads), pad=narrow.pad))
+
+        return self.trees.found().get(("company", wide), ask)
+
     @property
     def special(self) -> SpecialTokens:
         """Tokens that mean no word; a mask that the head skips like padding is none."""
@@ -234,7 +253,8 @@ class HuggingFaceClassifier:
         if every:
             tree = self.trees.plain()
             batches = ragged_batches(every, self.special.filler, tree.device)
-            logits = self.runner.run(tree.logits, tree.device, batches, batching=self.batching)
+            company = self.company() if len(every) == 1 else self.company_at(int(batches.lengths.max()))
+            logits = self.runner.run(tree.logits, tree.device, batches, batching=company.batching)
             parts = np.array([window.part for window in every])
             np.add.at(result, np.repeat(np.arange(len(windows)), list(map(len, windows))), parts[:, None] * logits)
         return result
@@ -289,9 +309,11 @@ class HuggingFaceClassifier:
 
     def _probes(self) -> list[TokenWindow]:
         """Inputs without meaning, to ask the model about itself."""
+        return inputs_like(self._frame, self._ordinary(), self.max_length)
+
+    def _ordinary(self) -> Integers:
         special = special_numbers(self.model, self.tokenizer)
-        ordinary = ordinary_tokens(vocabulary_size(self.model, self.tokenizer), special)
-        return inputs_like(self._frame, ordinary, self.max_length)
+        return ordinary_tokens(vocabulary_size(self.model, self.tokenizer), special)
 
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""

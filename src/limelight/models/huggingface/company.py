@@ -5,9 +5,9 @@ a decoder whose head looks for another padding token than the tokenizer's reads 
 transforms see it whatever the attention mask says, and int8 quantisation scales all inputs of a forward together. Names
 of architectures do not tell (a configuration may differ, weights may be quantised), so the model is asked:
 
-1. An input of one token and one of four, each alone, and in one batch with one of nine. Where the answers are equal,
-   inputs are padded. The first was asked already, to see whether there is a head: this costs two forwards.
-2. Different: the shortest once more. A model that now says something else does not repeat itself, whatever its company.
+1. An input of one token and one of twelve, each alone, and in one batch with one of thirty. Where the answers are
+   equal, inputs are padded. The first was asked already, to see whether there is a head: this costs two forwards.
+2. Different: the second once more. A model that now says something else does not repeat itself, whatever its company.
 3. Where the configuration and the tokenizer name two padding tokens, the same with the other one. The configuration's
    goes first: it is what a head looks for.
 4. Two inputs of one length, the first of them twice, in a batch without padding. Equal to what they are alone: only
@@ -16,6 +16,10 @@ of architectures do not tell (a configuration may differ, weights may be quantis
 A model without a padding token begins with step 4. Inputs are made of numbers of the tokenizer's ordinary tokens, so
 that no language and no text decides. The model is asked when it is wrapped, so that `batching` is known before anything
 is explained, and again when its modules, device or precision have changed.
+
+Some models become others at a length: Reformer's attention is cut into chunks, and frequencies of positions may change
+for all inputs of a batch with the longest. So what was found holds up to the width that was asked. Before the first
+batch beyond it the model is asked about inputs of half the next power of two, of three quarters and of all of it.
 """
 
 from __future__ import annotations
@@ -39,8 +43,11 @@ _ROUNDINGS = 64
 terms in another order, layer after layer. Those of MiniLM (six layers, float32) differ by 4."""
 _MOST = 2.0**-4
 """No more than this part of the largest logit is called rounding, which 64 units of half precision would exceed."""
-_FEW, _MANY = 4, 9
+_FEW, _MANY = 12, 30
 """Tokens between the special ones of the second and the third input."""
+_NARROW = 32
+"""What the first inputs find out holds up to this width."""
+_WORSE: tuple[Batching, ...] = ("padded", "equal lengths", "one at a time", "does not repeat itself")
 _SPREAD = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly: tokens from everywhere in the vocabulary."""
 
@@ -55,6 +62,11 @@ class Company:
     pad: int | None
     """The padding token; None where neither the configuration nor the tokenizer has one."""
     moved: float | None = 0.0
+
+    @property
+    def alone(self) -> bool:
+        """Whether each input is a forward of its own."""
+        return self.batching in ("one at a time", "does not repeat itself")
 
     @property
     def notice(self) -> str | None:
@@ -76,6 +88,19 @@ class Company:
         return f"this model {reason}, so {_LENGTHS}"
 
 
+def worse(one: Company, other: Company) -> Company:
+    """That of two which lets fewer inputs share a batch."""
+    return max(one, other, key=lambda company: _WORSE.index(company.batching))
+
+
+def width_to_ask(width: int, limit: int | None) -> int | None:
+    """The next power of two, or the model's limit before it; None where the first inputs were as wide."""
+    if width <= _NARROW:
+        return None
+    power = 1 << (width - 1).bit_length()
+    return power if limit is None else max(min(power, limit), width)
+
+
 def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first: Floats | None = None) -> Company:
     """`inputs`: three of different lengths, and a fourth as long as the second. `pads`: candidates, the best first.
 
@@ -89,7 +114,7 @@ def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first
         moved = asked.moved(alone, [short, few, many], pad)
         if _equal(moved, tree):
             return Company("padded", pad)
-    again = _part(asked.once(short) - alone[0], alone)
+    again = _part(asked.once(few) - alone[1], alone)
     if not _equal(again, tree):
         return Company("does not repeat itself", next(iter(pads), None), again)
     for pad in pads[1:]:
@@ -162,11 +187,24 @@ def inputs_like(frame: Encoding, ordinary: Integers, limit: int | None) -> list[
 
     `frame` shows where special tokens stand; the first input is the frame itself where a token stands in it.
     """
-    texts = len(frame.texts)
-    room = _MANY if limit is None else max(1, (limit - frame.n_special) // texts)
-    numbers = iter(np.resize(ordinary, 4 * texts * _MANY))
-    first = _filled(frame, numbers, 0 if sum(frame.lengths) else 1)
-    return [first, *(_filled(frame, numbers, min(size, room)) for size in (_FEW, _MANY, _FEW))]
+    room = _MANY if limit is None else _room(frame, limit)
+    return _of_sizes(frame, ordinary, [0 if sum(frame.lengths) else 1, *(min(n, room) for n in (_FEW, _MANY, _FEW))])
+
+
+def inputs_of_width(frame: Encoding, ordinary: Integers, width: int) -> list[TokenWindow]:
+    """The same with inputs of half of a width, of three quarters of it, and as wide."""
+    sizes = [_room(frame, part) for part in (width // 2, 3 * width // 4, width)]
+    return _of_sizes(frame, ordinary, [*sizes, sizes[1]])
+
+
+def _room(frame: Encoding, limit: int) -> int:
+    """How many tokens of each text fit beside the special ones."""
+    return max(1, (limit - frame.n_special) // len(frame.texts))
+
+
+def _of_sizes(frame: Encoding, ordinary: Integers, sizes: Sequence[int]) -> list[TokenWindow]:
+    numbers = iter(np.resize(ordinary, len(frame.texts) * sum(sizes)))
+    return [_filled(frame, numbers, size) for size in sizes]
 
 
 def _filled(frame: Encoding, numbers: Iterator[Any], size: int) -> TokenWindow:
@@ -196,7 +234,7 @@ def _window(ids: Integers, types: Integers, places: Sequence[int] = ()) -> Token
 
 def ordinary_tokens(size: int, special: set[int]) -> Integers:
     """Numbers of tokens that mean something, from everywhere in a vocabulary of this size."""
-    count = 4 * _MANY
+    count = 4 * _MANY - 1  # an odd number: inputs that go around do not repeat each other
     spread = (size * (np.arange(1, 4 * count) * _SPREAD % 1.0)).astype(np.int64)
     chosen = [number for number in dict.fromkeys(spread.tolist()) if number not in special]
     return np.array(chosen[:count] or [0], dtype=np.int64)

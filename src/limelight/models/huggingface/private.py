@@ -204,9 +204,9 @@ def _put_given(table: nn.Module, arguments: Any, vectors: Tensor) -> Tensor | No
     given.uses += 1
     asked = arguments[0] if arguments else None
     if not isinstance(asked, Tensor) or (asked.shape == given.ids.shape and torch.equal(asked, given.ids)):
-        return given.vectors
+        return given.vectors.clone()  # some scale them in place, as CTRL does
     if asked.shape == given.ids.T.shape and torch.equal(asked, given.ids.T):
-        return given.vectors.transpose(0, 1)  # XLNet has the batch behind the positions
+        return given.vectors.transpose(0, 1).clone()  # XLNet has the batch behind the positions
     raise CapabilityError(
         "this model looks up the vectors of other tokens than it was given (it pads or changes them first), so "
         "gradients with respect to them are not defined: use a perturbation method"
@@ -266,7 +266,7 @@ def _as_leaf(module: nn.Module, arguments: Any, vectors: Any) -> Any:
     """Vectors that gradients go back to, where outputs are noted: the weights of a model may be frozen."""
     if _noted.get() is None or not isinstance(vectors, Tensor) or not torch.is_grad_enabled():
         return None
-    return vectors.detach().requires_grad_()
+    return vectors.detach().requires_grad_().clone()  # a leaf could not be scaled in place, as CTRL does
 
 
 @dataclass(frozen=True)

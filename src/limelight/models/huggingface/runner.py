@@ -106,6 +106,10 @@ class Runner:
         vars(self).update(state)
         self._lock = threading.RLock()
 
+    def most_tokens(self, device: torch.device) -> int:
+        """The most that a forward may hold."""
+        return shapes_of(device).tokens if self.given is None else self.given
+
     def run(
         self,
         forward: Forward,

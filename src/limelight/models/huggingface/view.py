@@ -14,6 +14,7 @@ from limelight.document import Document, Word
 from limelight.errors import CapabilityError
 from limelight.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
+from limelight.models.huggingface.company import Company
 from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.private import Tree
@@ -63,6 +64,8 @@ class HuggingFaceView:
     def __init__(self, model: HuggingFaceClassifier, subwords: Subwords) -> None:
         self._model, self._subwords = model, subwords
         self._memo = Memo()
+        self._company = model.company()
+        """What was found for the widest batch that this view asked for."""
 
     @property
     def document(self) -> Document:
@@ -111,8 +114,13 @@ class HuggingFaceView:
 
     def notes(self, output: Output) -> tuple[str, ...]:
         """How the model is asked about several texts, where that is not the usual."""
-        notice = self._model.company().notice
+        notice = self._company.notice
         return () if notice is None else (notice,)
+
+    def _in_company(self) -> Company:
+        """What is known of batches as wide as this text; the model is asked where it was not yet."""
+        self._company = self._model.company_at(max(len(window.ids) for window in self.windows))
+        return self._company
 
     @property
     def removals(self) -> tuple[Removal, ...]:
@@ -143,7 +151,7 @@ class HuggingFaceView:
                 f"{' or '.join(repr(other) for other in self.removals if other != 'attention')}"
             )
         tree = self._model.trees.plain()
-        company = self._model.company()
+        company = self._in_company()
         noisy = company.batching == "does not repeat itself"
         game = (NoisyTokenGame if noisy else TokenGame)(
             tree,
@@ -232,7 +240,7 @@ class HuggingFaceView:
         lines = [self._line(tree, window, baseline, moved) for window in self.windows]
         logits, slopes, forwards = [], [], 0
         step = max(1, _GRADIENT_TOKENS.get(tree.device.type, 1024) // len(self.windows[0].ids))
-        if self._model.batching in ("one at a time", "does not repeat itself"):
+        if self._in_company().alone:
             step = 1
         for start in range(0, len(points), step):
             x = points[start : start + step]
