@@ -6,10 +6,6 @@
 Each run is a new process, one with the other source tree and one with this one, in changing order, so that a machine
 that is busy for a while is busy for both. Only what both have is used: load, explain, compare and the command line.
 The first call of a process pays for imports and tables that later ones find. The last column is the ratio of medians.
-
-    python benchmarks/versions.py ../before/src --model ../shared/models/minilm-imdb --tasks transformer
-
-adds a Hugging Face model: LIME of 60 words of the long text, 300 samples, after it was loaded.
 """
 
 from __future__ import annotations
@@ -45,8 +41,7 @@ LATER_CALLS = 5
 _TIMED = """
 import json, statistics, sys, time
 import limelight
-text, folder = sys.argv[1:]
-model = limelight.load(folder) if folder else limelight.load()
+model, text = limelight.load(), sys.argv[1]
 
 def seconds():
     started = time.perf_counter()
@@ -96,10 +91,10 @@ class Tree:
 # ── tasks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def inside(call: str, text: str, model: str = "") -> Callable[[Tree], Seconds]:
-    """Seconds of a call within a process, the first one and the median of later ones; `model`: a folder of one."""
+def inside(call: str, text: str) -> Callable[[Tree], Seconds]:
+    """Seconds of a call within a process, the first one and the median of later ones."""
     code = _TIMED.format(call=call, later=LATER_CALLS)
-    return lambda tree: json.loads(tree.python(code, text, model))
+    return lambda tree: json.loads(tree.python(code, text))
 
 
 def whole(tree: Tree, *arguments: str) -> Seconds:
@@ -124,10 +119,6 @@ TASKS: dict[str, Callable[[Tree], Seconds]] = {
     "reproduce all": reproduce,
 }
 
-TRANSFORMER = "transformer"
-SIXTY_WORDS = " ".join(LONG_TEXT.split()[:60])
-_LIME = "limelight.explain(model, text, 'lime', n_samples=300)"
-
 
 # ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -149,12 +140,8 @@ def main() -> None:
     parser.add_argument("other", type=Path, help="the src folder of the version to compare with")
     parser.add_argument("--runs", type=int, default=15, help="of each task with each version")
     parser.add_argument("--reproduce-runs", type=int, default=None, help="of the longest task; default: as the others")
-    parser.add_argument("--tasks", nargs="+", choices=[*TASKS, TRANSFORMER], default=list(TASKS))
-    parser.add_argument("--model", type=Path, help=f"the folder of a Hugging Face model, for the task {TRANSFORMER!r}")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     arguments = parser.parse_args()
-    if TRANSFORMER in arguments.tasks and arguments.model is None:
-        parser.error(f"the task {TRANSFORMER!r} needs --model")
-    tasks = {**TASKS, TRANSFORMER: inside(_LIME, SIXTY_WORDS, str(arguments.model))}
     trees = [Tree(arguments.other.resolve()), Tree(THIS)]
     versions = [tree.version() for tree in trees]
     words = len(set(LONG_TEXT.split()))
@@ -163,7 +150,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for name in arguments.tasks:
         asked = arguments.reproduce_runs if name == "reproduce all" else None
-        old, new = in_turns(tasks[name], trees, asked or arguments.runs)
+        old, new = in_turns(TASKS[name], trees, asked or arguments.runs)
         for measured in old[0]:
             before, after = (statistics.median(one[measured] for one in runs) for runs in (old, new))
             print(f"| {name} | {measured} | {before:.4f} | {after:.4f} | {after / before:.2f} |", flush=True)
