@@ -177,6 +177,49 @@ class Noisy(Protocol):
         """Logits of coalitions that were asked for before, asked for once more: for the time number 1, 2, …"""
 
 
+@dataclass(frozen=True)
+class Answered:
+    """Logits (n, C), and how many inputs the model was given for them."""
+
+    logits: Floats
+    asked: int
+
+
+@runtime_checkable
+class Masking(Protocol):
+    """A view that can put its mask into the text where nothing is removed."""
+
+    @property
+    def mask_is_unusual(self) -> bool:
+        """Whether the model may not have learned that its mask stands for any word."""
+
+    @property
+    def mask_is_given(self) -> bool:
+        """Whether the mask is the model's own, which nobody can choose."""
+
+    @property
+    def mask_name(self) -> str:
+        """The mask for a message, in quotes."""
+
+    def with_masks(self, counts: Integers) -> Answered | None:
+        """Logits of the text with counts[i, 0] masks before its first word and counts[i, j + 1] behind word j.
+
+        None where the model has no room for them.
+        """
+
+
+@runtime_checkable
+class Accompanied(Protocol):
+    """A game of a function whose answer to a text may depend on the texts that it is given beside it."""
+
+    @property
+    def beside(self) -> float:
+        """How far logits of a text moved when it was asked about in a batch; 0 where that is rounding."""
+
+    def look_around(self) -> None:
+        """Ask about a text alone and in a batch."""
+
+
 class Memo:
     """What a view has computed already: each thing once, also where several threads ask for it."""
 

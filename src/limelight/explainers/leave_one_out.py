@@ -30,8 +30,9 @@ def one_after_the_other(question: Question[Perturbable]) -> Weights:
 
 def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     d = len(questions[0].features)
-    game, size = asked_together(questions, d + 1), max(1, _CELLS_AT_ONCE // d)
+    game, size = asked_together(questions, d + 1, about_mask=False), max(1, _CELLS_AT_ONCE // d)
     outputs = np.concatenate([game(_coalitions(d, start, start + size)) for start in range(0, d + 1, size)])
+    game.ask_about_mask(questions, outputs[1:])
     noise, sizes = game.noise, _sizes_of_groups(questions[0])
     return [
         Weights(
@@ -42,7 +43,7 @@ def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
             notices=game.notices,
             group_stderr=None if noise is None or sizes is None else _of_noise(noise, i, sizes),
             rounding=2.0 * rounding,  # of a difference
-            warnings=game.warnings,
+            warnings=game.warnings_of(i),
         )
         for i, (own, rounding) in enumerate(zip(outputs.T, game.rounding.tolist(), strict=True))
     ]

@@ -166,7 +166,7 @@ def _efficient(
                     accuracy=Exact() if estimate.complete else Sampled(stderr, freedom=estimate.freedom),
                     diagnostics={**weights.diagnostics, **complete, **done.diagnostics(i), **game.precision(i, d)},
                     notices=(*game.notices, *(() if estimate.complete else weights.notices), *done.notices(i)),
-                    warnings=(*game.warnings, *done.warnings(i)),
+                    warnings=(*game.warnings_of(i), *done.warnings(i)),
                 )
             )
         return found
@@ -213,7 +213,7 @@ def _together(
             weights,
             diagnostics={**weights.diagnostics, **game.noise_of(i), **game.precision(i, d)},
             notices=(*game.notices, *_notices(d, n_samples, ridge)),
-            warnings=game.warnings,
+            warnings=game.warnings_of(i),
         )
         for i, weights in enumerate(found)
     ]

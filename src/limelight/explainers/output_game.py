@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats
+from limelight.explainers.loaded_mask import MaskAnswers, mask_answers, warning_of
 from limelight.explainers.method import Question
 from limelight.explainers.noise import AnswerNoise, Repeated
 from limelight.outputs import Quantity
 from limelight.view import (
     ROUNDING,
     STEP,
+    Accompanied,
     Clipping,
     Game,
     Noisy,
@@ -56,12 +58,14 @@ class OutputGame:
     def __init__(self, game: Game, quantities: Sequence[Quantity], of_logits: float = ROUNDING) -> None:
         self._game, self._quantities, self._of_logits = game, quantities, of_logits
         self.rounding = np.zeros(len(quantities))
+        self._masks: MaskAnswers | None = None
+        self._questions: Sequence[Question[Any]] = ()
         self._low, self._high = np.full(len(quantities), np.inf), np.full(len(quantities), -np.inf)
         self._repeated = Repeated()
 
     @property
     def asked(self) -> int:
-        return self._game.asked
+        return self._game.asked + (0 if self._masks is None else self._masks.asked)
 
     @property
     def step(self) -> int:
@@ -75,10 +79,18 @@ class OutputGame:
             return ()
         return self._game.notices
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What speaks against relying on the answers."""
-        return (*self._of_noise(), *self._of_clipping())
+    def warnings_of(self, i: int) -> tuple[str, ...]:
+        """What speaks against relying on the answers, for question i."""
+        return (*self._of_mask(i), *self._of_noise(), *self._of_company(), *self._of_clipping())
+
+    def ask_about_mask(self, questions: Sequence[Question[Any]], singles: Floats | None = None) -> None:
+        """See whether the mask moves the output by itself; `singles` (d, questions) as `mask_answers` takes them."""
+        whole = np.array([question.quantity.of(question.logits[None])[0] for question in questions])
+        self._questions, self._masks = questions, mask_answers(questions, whole, singles)
+
+    def _of_mask(self, i: int) -> tuple[str, ...]:
+        found = None if self._masks is None else self._masks.found(i, float(self.rounding[i]))
+        return () if found is None else (warning_of(found, self._questions[i]),)
 
     @property
     def noise(self) -> AnswerNoise | None:
@@ -98,6 +110,11 @@ class OutputGame:
         if not isinstance(self._game, Noisy) or self._game.noise <= 0.0:
             return ()
         return (_NOT_REPEATED.format(noise=self._game.noise),)
+
+    def _of_company(self) -> tuple[str, ...]:
+        if not isinstance(self._game, Accompanied) or self._game.beside <= 0.0:
+            return ()
+        return (_COMPANY.format(moved=self._game.beside),)
 
     def _of_clipping(self) -> tuple[str, ...]:
         if not isinstance(self._game, Clipping) or self._quantities[0].output == "probability":
@@ -155,6 +172,10 @@ _NOT_REPEATED = (
     "the function gave another answer when it was asked about the same text again (logits moved by {noise:.2g}): its "
     "noise is in the intervals, and to make them narrower average several answers, or make it deterministic"
 )
+_COMPANY = (
+    "the function answers otherwise about a text in a batch than about the same text alone (logits moved by "
+    "{moved:.2g}), as it does where padding or statistics of the batch reach the answer: use batch_texts=1"
+)
 _OFTEN_CLIPPED = 0.01
 """A share of answers that single texts, such as the one without words, do not reach."""
 _CLIPPED = (
@@ -179,14 +200,23 @@ def left_of_rounding(outputs: int, features: int) -> float:
     return min(1.0, 3.0 / math.sqrt(min(float(outputs), 2.0 ** min(features, 64))))
 
 
-def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int) -> OutputGame:
-    """The game that answers questions which differ in their quantity alone; so many coalitions will be asked for."""
+def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int, about_mask: bool = True) -> OutputGame:
+    """The game that answers questions which differ in their quantity alone; so many coalitions will be asked for.
+
+    Where it may be needed the model is asked first whether company or its mask moves its answers; not about the mask
+    for a method that has the answers to this itself (`about_mask`).
+    """
     if len(questions) == 1:
         questions = [narrowed(questions[0])]
     first = questions[0]
     first.progress.begin("asking the model", coalitions)
     game = first.view.game(first.features, first.removal, first.progress)
-    return OutputGame(game, [question.quantity for question in questions], rounding_of(game, first.view))
+    together = OutputGame(game, [question.quantity for question in questions], rounding_of(game, first.view))
+    if isinstance(game, Accompanied):
+        game.look_around()
+    if about_mask:
+        together.ask_about_mask(questions)
+    return together
 
 
 def by_game(questions: Sequence[Question[V]]) -> list[list[Question[V]]]:

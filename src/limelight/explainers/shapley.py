@@ -199,7 +199,7 @@ def _from_pairs(questions: Sequence[Question[Perturbable]], plan: Plan) -> list[
                 evaluations=game.asked,
                 notices=(*game.notices, *done.notices(i)),
                 rounding=float(game.rounding_of_mean(estimate.n, d)[i]),
-                warnings=(*game.warnings, *done.warnings(i)),
+                warnings=(*game.warnings_of(i), *done.warnings(i)),
                 settings=settings,
             )
             for i in range(len(questions))
@@ -253,7 +253,7 @@ def _from_orders(questions: Sequence[Question[Perturbable]], plan: Plan, n_permu
                 notices=(*game.notices, *done.notices(i)),
                 group_stderr=None if of_groups is None else of_groups[:, i].copy(),
                 rounding=float(game.rounding_of_mean(2 * samples.pairs, d)[i]),
-                warnings=(*game.warnings, *done.warnings(i)),
+                warnings=(*game.warnings_of(i), *done.warnings(i)),
                 settings=settings,
             )
             for i in range(len(questions))

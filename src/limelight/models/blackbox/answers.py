@@ -24,8 +24,17 @@ from limelight.show.visible import visible
 
 FLOOR = 1e-9
 """How close to 0, or to 1, a probability counts."""
+DOUBLE = 2.0**-53
+_UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
+"""Half an eps: a number is rounded by such a part of itself. What is not listed is taken for double precision."""
 _SUM_TOLERANCE = 1e-3
-"""How far from 1 the probabilities of a text may add up: half precision and rounding to three digits."""
+"""How far from 1 the probabilities of a text may add up, in any precision: two of them rounded to three digits."""
+_STEPS = 3
+"""Roundings of a softmax that all probabilities of a text share: of the exponential, of the sum and of the quotient."""
+_DIGITS = (2, 3)
+_MOST_OF_DIGITS = 0.05
+"""Probabilities of a text that are all rounded to so many digits may add up to half of the last digit more or less for
+each; at most this, lest many labels hide that something else is wrong."""
 _ROUNDING = 1e-6
 """How far below 0 or above 1 a probability may be: 1 − p in single precision."""
 _SHOWN = 80
@@ -41,29 +50,59 @@ _ONE_NUMBER = (
 # ── from what was returned to an array ────────────────────────────────────────────────────────────────────────────────
 
 
-def array_of(answer: Any) -> Floats:
-    """An answer as an array of float64; tensors are taken off their device and out of their graph."""
+@dataclass(frozen=True)
+class Answer:
+    """An answer as numbers in float64; they were rounded by a part `unit` of each when they were given.
+
+    `columns`: the names of a data frame's columns; None where they have none, and their order counts.
+    """
+
+    numbers: Floats
+    unit: float = DOUBLE
+    columns: tuple[str, ...] | None = None
+
+
+def answer_of(given: Any) -> Answer:
+    """What a function returned, as numbers; tensors are taken off their device and out of their graph."""
     try:
-        if isinstance(answer, list | tuple):
-            answer = [_detached(row) for row in answer]
-        array = np.asarray(_detached(answer))
+        columns = _columns(given)
+        own, unit = _detached(given if columns is None else given.to_numpy())
+        array = np.asarray(own)
+        if array.dtype.name in _UNITS:
+            unit = max(unit, _UNITS[array.dtype.name])
+            array = array.astype(np.float32)  # NumPy has no arithmetic for bfloat16, which other libraries add to it
         if array.dtype.kind not in "biufO":
             raise TypeError(f"{array.dtype} is no type of number")
         if array.dtype.kind == "O" and (array.ndim == 0 or any(isinstance(x, str | bytes) for x in array.flat)):
             raise TypeError("there are no numbers in it")
-        return array.astype(np.float64)
+        numbered = columns == tuple(map(str, range(len(columns or ()))))
+        return Answer(array.astype(np.float64), unit, None if numbered else columns)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(
-            f"the function must return an array of numbers, one row per text: got {type(answer).__name__} "
-            f"{shown(answer)} ({shortened(str(error))})"
+            f"the function must return an array of numbers, one row per text: got {type(given).__name__} "
+            f"{shown(given)} ({shortened(str(error))})"
         ) from error
 
 
-def _detached(answer: Any) -> Any:
-    """A tensor of torch as an array, whatever its device, precision and gradients."""
-    if callable(getattr(answer, "detach", None)) and callable(getattr(answer, "double", None)):
-        return answer.detach().double().cpu().numpy()
-    return answer
+def _columns(given: Any) -> tuple[str, ...] | None:
+    """The columns of a data frame of pandas, polars or the like."""
+    columns = getattr(given, "columns", None)
+    if columns is None or isinstance(given, np.ndarray) or not callable(getattr(given, "to_numpy", None)):
+        return None
+    return tuple(map(str, columns))
+
+
+def _detached(given: Any) -> tuple[Any, float]:
+    """Tensors of torch as arrays, whatever their device, precision and gradients, and how far they are rounded."""
+    if isinstance(given, list | tuple):
+        if all(type(own) in (float, int) for own in given):
+            return given, DOUBLE
+        rows, units = zip(*map(_detached, given), strict=True) if given else ((), ())
+        return list(rows), max(units, default=DOUBLE)
+    unit = _UNITS.get(str(getattr(given, "dtype", "")).rpartition(".")[2], DOUBLE)
+    if callable(getattr(given, "detach", None)) and callable(getattr(given, "double", None)):
+        return given.detach().double().cpu().numpy(), unit
+    return given, unit
 
 
 def shortened(message: str) -> str:
@@ -84,12 +123,26 @@ class Checked:
     problem: InputError | NumericalError | None = None
 
 
-def checked(answer: Floats, texts: Sequence[Text], labels: int, kind: Kind) -> Checked:
+def checked(answer: Answer, texts: Sequence[Text], labels: Sequence[str], kind: Kind) -> Checked:
     """Tell good rows from bad ones; an answer of another shape says nothing of any text, and is an error."""
-    rows = _in_columns(answer, len(texts), labels, kind)
-    good = _are_good(rows, kind)
+    rows = _in_columns(_in_order(answer, labels), len(texts), len(labels), kind)
+    good = _are_good(rows, kind, answer.unit)
     usable = rows if kind == "regression" else np.clip(rows, 0.0, 1.0)
-    return Checked(usable, good, None if good.all() else _problem(rows, texts, good, kind))
+    return Checked(usable, good, None if good.all() else _problem(rows, texts, good, kind, answer.unit))
+
+
+def _in_order(answer: Answer, labels: Sequence[str]) -> Floats:
+    """The columns of a data frame in the order of the labels that they are called by; a single one needs no name."""
+    names = answer.columns
+    if names is None or len(names) == len(labels) == 1:
+        return answer.numbers
+    if sorted(names) != sorted(labels):
+        raise InputError(
+            f"the function gives a table with the columns {shown(list(names))}, and the labels are "
+            f"{shown(list(labels))}: call the columns by the labels, in any order, or give an array without names, in "
+            "the order of the labels"
+        )
+    return answer.numbers[:, [names.index(label) for label in labels]]
 
 
 def columns_of_one(answer: Floats, kind: Kind) -> int:
@@ -118,17 +171,33 @@ def _in_columns(answer: Floats, texts: int, labels: int, kind: Kind) -> Floats:
     raise InputError(f"{given}: it must return one row of numbers per text, {(texts, labels)}{hint}")
 
 
-def _are_good(rows: Floats, kind: Kind) -> npt.NDArray[np.bool_]:
+def _are_good(rows: Floats, kind: Kind, unit: float) -> npt.NDArray[np.bool_]:
     finite = np.isfinite(rows)
     if kind == "regression":
         return np.asarray(finite.all(axis=1))
     own = np.where(finite, rows, 2.0)  # no probability either, and no warning
-    good = np.maximum(-own, own - 1).max(axis=1, initial=0.0) <= _ROUNDING
-    return good & (np.abs(own.sum(axis=1) - 1) <= _SUM_TOLERANCE) if kind == "classes" else good
+    good = np.maximum(-own, own - 1).max(axis=1, initial=0.0) <= max(_ROUNDING, 2.0 * unit)
+    return good & (np.abs(own.sum(axis=1) - 1) <= _sum_tolerance(own, unit)) if kind == "classes" else good
+
+
+def _sum_tolerance(rows: Floats, unit: float) -> Floats:
+    """How far from 1 each row (n, labels) may add up.
+
+    A softmax in a precision is off by its three roundings and by those of the terms in its sum, which are as likely up
+    as down: the root of their number. Numbers that were rounded for people are off by half a digit each.
+    """
+    labels = rows.shape[1]
+    tolerance = np.full(len(rows), max(_SUM_TOLERANCE, unit * (_STEPS + np.sqrt(labels))))
+    for digits in _DIGITS:
+        steps = rows * 10.0**digits
+        is_rounded = np.abs(steps - np.round(steps)).max(axis=1, initial=0.0) < 1e-4  # float32 cannot write 0.33
+        of_digits = min(_MOST_OF_DIGITS, labels * 0.5 * 10.0**-digits)
+        tolerance = np.where(is_rounded, np.maximum(tolerance, 1.001 * of_digits), tolerance)
+    return tolerance
 
 
 def _problem(
-    rows: Floats, texts: Sequence[Text], good: npt.NDArray[np.bool_], kind: Kind
+    rows: Floats, texts: Sequence[Text], good: npt.NDArray[np.bool_], kind: Kind, unit: float
 ) -> InputError | NumericalError:
     infinite = ~np.isfinite(rows).all(axis=1)
     if infinite.any():
@@ -143,7 +212,7 @@ def _problem(
             f"a multi-label function must return numbers from 0 to 1: {given}; apply a sigmoid to logits, or say "
             'kind="regression" if they are no probabilities'
         )
-    within = _are_good(rows[i : i + 1], "multi-label")[0]
+    within = _are_good(rows[i : i + 1], "multi-label", unit)[0]
     hint = 'or say kind="multi-label" if labels do not exclude each other' if within else 'or say kind="regression"'
     return InputError(
         f"the function must return probabilities, rows of numbers from 0 to 1 that add up to 1: {given}; apply a "

@@ -18,8 +18,9 @@ import numpy as np
 from limelight.arrays import Floats, Integers
 from limelight.document import Text
 from limelight.errors import InputError, LimelightError, ParameterError, shown
-from limelight.models.blackbox.answers import Checked, array_of, checked, shortened
+from limelight.models.blackbox.answers import DOUBLE, Answer, Checked, answer_of, checked, shortened
 from limelight.models.blackbox.cache import AnswerCache, key_of
+from limelight.models.blackbox.identity import Unwritable, full_name
 from limelight.outputs import Kind
 
 Function = Callable[[list[Any]], Any]
@@ -37,16 +38,38 @@ class Calls:
     """A function whose texts are counted: it is given `most` of them at most."""
 
     def __init__(self, function: Function, most: int | None) -> None:
-        self._function, self.most = function, most
+        self.function, self.most = function, most
         self.asked = 0
+        self.unit = 0.0
+        """How far answers were rounded, the most so far, as a part of each."""
+        self.identity: str | None = None
+        """The name that a cache knows the function by, where the values that it holds are part of it."""
+
+    def copy(self) -> Calls:
+        """The same function, counted from here on by itself."""
+        own = Calls(self.function, self.most)
+        own.asked, own.unit, own.identity = self.asked, self.unit, self.identity
+        return own
+
+    def check_identity(self) -> None:
+        """Refuse to keep answers of a function that holds other values than when its cache was opened."""
+        try:
+            now = None if self.identity is None else full_name(self.function)
+        except Unwritable:
+            now = ""
+        if now != self.identity:
+            raise InputError(
+                "the function holds other values than when it was wrapped, and its cache is for those: wrap it again "
+                'where its prompt or a setting has changed; where it only counts, give it a name, name="…"'
+            )
 
     @property
     def room(self) -> float:
         """How many texts it may still be given."""
         return np.inf if self.most is None else self.most - self.asked
 
-    def __call__(self, texts: Sequence[Text], kept: str = "") -> Floats:
-        """What it returns, as an array of float64. `kept`, where there is no room left: what is not lost."""
+    def __call__(self, texts: Sequence[Text], kept: str = "") -> Answer:
+        """What it returns, as numbers. `kept`, where there is no room left: what is not lost."""
         with _COUNTING:
             if len(texts) > self.room:
                 raise ParameterError(
@@ -55,17 +78,19 @@ class Calls:
                 )
             self.asked += len(texts)
         try:
-            answer = self._function(list(texts))
+            answer = self.function(list(texts))
             if isinstance(answer, Iterator):
                 answer = list(islice(answer, len(texts) + 1))
         except LimelightError:
             raise
         except Exception as error:
             raise Failed from error
-        return array_of(answer)
+        numbers = answer_of(answer)
+        self.unit = max(self.unit, numbers.unit)
+        return numbers
 
 
-def first_answer(calls: Calls, text: Text) -> Floats:
+def first_answer(calls: Calls, text: Text) -> Answer:
     """What a function of which nothing is known yet says of a text."""
     try:
         return calls([text])
@@ -89,21 +114,29 @@ class Part:
 
 
 class Asker:
-    """A function of one kind with so many labels, asked about any number of texts."""
+    """A function of one kind with these labels, asked about any number of texts."""
 
-    def __init__(self, calls: Calls, labels: int, kind: Kind, batch_texts: int, cache: AnswerCache | None) -> None:
+    def __init__(
+        self, calls: Calls, labels: tuple[str, ...], kind: Kind, batch_texts: int, cache: AnswerCache | None
+    ) -> None:
         self._calls, self._labels, self._kind, self._batch = calls, labels, kind, batch_texts
         self._cache = cache
+        self._kept_unit = 0.0 if cache is None else cache.unit
+        calls.unit = max(calls.unit, self._kept_unit)
         self._kept = "" if cache is None else f"; what it has answered is kept in {cache.where}"
+
+    def of(self, calls: Calls) -> Asker:
+        """The same for other calls of the function."""
+        return Asker(calls, self._labels, self._kind, self._batch, self._cache)
 
     def all_of(self, texts: Sequence[Text]) -> Floats:
         """The answers to all texts: (n, labels)."""
-        rows = np.empty((len(texts), self._labels))
+        rows = np.empty((len(texts), len(self._labels)))
         for part in self.parts(texts):
             rows[part.places] = part.rows
         return rows
 
-    def parts(self, texts: Sequence[Text], time: int = 0) -> Iterator[Part]:
+    def parts(self, texts: Sequence[Text], time: int | str = 0) -> Iterator[Part]:
         """The same part by part, as soon as each is known. `time`: see `key_of`."""
         if self._cache is None:
             for start in range(0, len(texts), self._batch):
@@ -126,15 +159,17 @@ class Asker:
                 known.update(zip(unknown, rows, strict=True))
             yield _part(known, places, len(unknown))
 
-    def _ask_what_there_is_room_for(self, texts: list[Text], time: int) -> Floats:
+    def _ask_what_there_is_room_for(self, texts: list[Text], time: int | str) -> Floats:
         """Where not all may be asked for, the first ones are there the next time."""
         room = self._calls.room
         if not 0 < room < len(texts):
             return self._ask(texts, time)
         return np.concatenate([self._ask(part, time) for part in (texts[: int(room)], texts[int(room) :])])
 
-    def _ask(self, texts: Sequence[Text], time: int = 0) -> Floats:
+    def _ask(self, texts: Sequence[Text], time: int | str = 0) -> Floats:
         """One call of the function."""
+        if self._cache is not None:
+            self._calls.check_identity()
         try:
             answer = self._calls(texts, self._kept)
         except Failed as failed:
@@ -144,17 +179,20 @@ class Asker:
             raise received.problem
         return received.rows
 
-    def received(self, texts: Sequence[Text], answer: Floats, time: int = 0) -> Checked:
+    def received(self, texts: Sequence[Text], answer: Answer, time: int | str = 0) -> Checked:
         """An answer of the function, checked, and its good rows kept."""
         own = checked(answer, texts, self._labels, self._kind)
         if self._cache is None or not own.good.any():
             return own
+        if answer.unit > max(self._kept_unit, DOUBLE):
+            self._cache.keep_unit(answer.unit)
+            self._kept_unit = answer.unit
         rows = own.rows.copy()
         keys = [key_of(text, time) for text, is_good in zip(texts, own.good, strict=True) if is_good]
         rows[own.good] = self._cache.keep(keys, rows[own.good])
         return replace(own, rows=rows)
 
-    def _culprit(self, texts: Sequence[Text], time: int) -> str:
+    def _culprit(self, texts: Sequence[Text], time: int | str) -> str:
         """A text that the function fails on, found by halves; a batch may also fail where none of its texts does.
 
         No text is asked about again whose answer is known, and a half is not asked where the other one did not fail.
@@ -173,7 +211,7 @@ class Asker:
                 suspects = suspects[len(half) :]
         return f"make it take {shown(suspects[0])}"
 
-    def _fails(self, texts: Sequence[Text], time: int) -> bool:
+    def _fails(self, texts: Sequence[Text], time: int | str) -> bool:
         try:
             answer = self._calls(texts)
         except Failed:

@@ -17,7 +17,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ FILE = "answers.sqlite3"
 _APPLICATION = 0x4C696D65
 """Says in the head of the file whose it is: "Lime"."""
 _FORMAT = 1
+_NAMES = 2
+"""The version of the names that functions go by: since 2 they say what a function holds."""
 _PATIENCE = 60.0
 """Seconds to wait for others who write; a batch takes them milliseconds."""
 _KEYS_AT_ONCE = 500
@@ -45,25 +47,43 @@ _KEYS_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose answers a folder holds."""
+    """Whose answers a folder holds.
+
+    `version` is that of the names: 1 where limelight 0.2 or an earlier one gave it, which called all functions of one
+    factory, and all objects of one class, by one name.
+    """
 
     name: str
     labels: tuple[str, ...]
     kind: Kind
     pairs: bool
+    version: int = field(default=_NAMES, compare=False)
 
     def differences(self, here: Identity) -> list[str]:
         """In what another one differs."""
-        names = [own.name for own in fields(self) if getattr(self, own.name) != getattr(here, own.name)]
+        names = [o.name for o in fields(self) if o.compare and getattr(self, o.name) != getattr(here, o.name)]
         return [f"{name} {shown(getattr(self, name))} there, {shown(getattr(here, name))} here" for name in names]
 
+    def why(self, here: Identity) -> str:
+        """What a reader must know of two names that differ in nothing but what the functions hold."""
+        bare, own = here.name.partition(" [")[0], self.name.partition(" [")[0]
+        if self.name == here.name or own != bare:
+            return ""
+        if self.name == bare and self.version < _NAMES:
+            return (
+                f"; it was written by limelight 0.2 or earlier under the name {shown(bare)}, which all functions of "
+                "one factory and all objects of one class shared there, so whose answers it holds cannot be told; nothing "
+                f"was deleted, and name={shown(bare)} takes it for this function's"
+            )
+        return "; the code is called the same, but what it holds differs: cells, defaults, arguments or attributes"
 
-def key_of(text: Text, time: int = 0) -> bytes:
+
+def key_of(text: Text, time: int | str = 0) -> bytes:
     """What an answer is found by. Lengths keep the texts of a pair apart; half surrogates are texts too.
 
-    `time`: how often the same text was asked about before, where it is asked about again on purpose.
+    `time`: how often the same text was asked about before, where that is done again on purpose; or the occasion.
     """
-    key = hashlib.sha256(b"" if time == 0 else f"again {time}: ".encode())
+    key = hashlib.sha256(b"" if time == 0 else f"again {time}: ".encode("utf-8", "surrogatepass"))
     for own in (text,) if isinstance(text, str) else text:
         written = own.encode("utf-8", "surrogatepass")
         key.update(len(written).to_bytes(8, "little") + written)
@@ -112,19 +132,42 @@ class AnswerCache:
                 database.execute("INSERT INTO identity VALUES (?)", [json.dumps(asdict(own))])
             elif differences := there.differences(own):
                 raise InputError(
-                    f"the cache {self.where} holds answers of another function: {'; '.join(differences)}; use another "
-                    "folder, or the same name=, labels, kind and pairs if it is the same function"
+                    f"the cache {self.where} holds answers of another function: {'; '.join(differences)}"
+                    f"{there.why(own)}; use another folder, or the same name=, labels, kind and pairs if it is the "
+                    "same function"
                 )
 
     def _identity(self, database: sqlite3.Connection) -> Identity | None:
-        found = database.execute("SELECT content FROM identity").fetchall()
+        found = database.execute("SELECT content FROM identity ORDER BY rowid").fetchall()
         if not found:
             return None
         try:
             content = json.loads(found[0][0])
-            return Identity(content["name"], tuple(content["labels"]), content["kind"], content["pairs"])
+            return Identity(
+                content["name"], tuple(content["labels"]), content["kind"], content["pairs"], content.get("version", 1)
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged("it does not say whose answers it holds") from error
+
+    @property
+    def unit(self) -> float:
+        """How far the answers of the function were rounded when they were given, as a part of each."""
+        with self._reading() as database:
+            return self._unit(database)
+
+    def keep_unit(self, unit: float) -> None:
+        """Write down that an answer was rounded by as much."""
+        with self._changing() as database:
+            if unit > self._unit(database):
+                database.execute("INSERT INTO identity VALUES (?)", [json.dumps({"unit": unit})])
+
+    def _unit(self, database: sqlite3.Connection) -> float:
+        """The largest that was written; earlier versions read the first row of this table alone."""
+        found = database.execute("SELECT content FROM identity ORDER BY rowid").fetchall()[1:]
+        try:
+            return max((float(json.loads(content)["unit"]) for (content,) in found), default=0.0)
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged("it does not say how its answers were rounded") from error
 
     # ── answers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

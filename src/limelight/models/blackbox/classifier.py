@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from limelight.arrays import Floats, whole_number
 from limelight.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
 from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
-from limelight.models.blackbox.answers import columns_of_one, logits_of
+from limelight.models.blackbox.answers import columns_of_one, logits_of, shortened
 from limelight.models.blackbox.asking import Asker, Calls, Function, Part, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
+from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
 from limelight.models.blackbox.view import BlackBoxView
 from limelight.outputs import Kind
+from limelight.show.visible import visible
 from limelight.view import Classifier
 from limelight.word_rules import WordRule, plain_words, words_by
 
@@ -31,7 +34,7 @@ class BlackBoxClassifier:
 
     `batch_texts`: how many texts the function is given at once; `max_calls`: how many it is given in the life of this
     object. `cache` is a folder where its answers are kept, which are then not asked for again, and `name` says there
-    which function it is; without, it goes by the name that it has in the code.
+    which function it is; without, it goes by its name in the code and the values that it holds: see `identity`.
     """
 
     def __init__(
@@ -64,7 +67,8 @@ class BlackBoxClassifier:
         self.kind = cast(Kind, known_name("kind", kind, get_args(Kind)))
         self.batch_texts = whole_number("batch_texts", batch_texts, 1)
         self.mask, self.pairs = mask, pairs
-        self._name = name if name is not None else _name_in_the_code(function)
+        self._given_name = name
+        self._name = name if name is not None else bare_name(function)
         self._rule = plain_words if words is None else functools.partial(words_by, words)
         most = None if max_calls is None else whole_number("max_calls", max_calls, 1)
         self._calls = Calls(function, most)
@@ -77,23 +81,26 @@ class BlackBoxClassifier:
             labels = ("value",)
         cache = first = None
         if folder is not None:
-            if self._name is None:
-                raise ParameterError(
-                    "a cache belongs to one function, and this one has no name in the code that tells it from others: "
-                    'give it one, name="…"'
-                )
+            own = self._given_name or _identified(self._calls.function)
             cache = AnswerCache(folder)
             if labels is None and (there := cache.identity()) is not None:
                 labels = _unnamed(self.kind, len(there.labels))
         if labels is None:  # only the function knows how many there are
             first = first_answer(self._calls, self._any_text)
-            labels = _checked_labels(_unnamed(self.kind, columns_of_one(first, self.kind)), self.kind)
+            count = columns_of_one(first.numbers, self.kind)
+            if first.columns is not None and cache is not None:  # a run from the cache would not know them
+                raise ParameterError(
+                    f"the function calls its columns {shown(list(first.columns))}: with a cache say so by labels=[…]"
+                )
+            labels = _checked_labels(first.columns or _unnamed(self.kind, count), self.kind)
         self.labels = labels
         if cache is not None:
-            cache.claim(Identity(cast(str, self._name), labels, self.kind, self.pairs))
-        self._asker = Asker(self._calls, len(labels), self.kind, self.batch_texts, cache)
+            cache.claim(Identity(own, labels, self.kind, self.pairs))
+            if self._given_name is None and own != self._name:  # what it holds may change
+                self._calls.identity = own
+        self._asker = Asker(self._calls, labels, self.kind, self.batch_texts, cache)
         self._keeps = cache is not None
-        self._past_cache = Asker(self._calls, len(labels), self.kind, self.batch_texts, None)
+        self._past_cache = Asker(self._calls, labels, self.kind, self.batch_texts, None)
         if first is not None and cache is not None:
             self._asker.received([self._any_text], first)
 
@@ -103,6 +110,35 @@ class BlackBoxClassifier:
 
     def __repr__(self) -> str:
         return f"BlackBoxClassifier({self._name or 'a function'}, labels={self.labels})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled; a function that cannot be is named before pickle fails on it."""
+        if not _can_copy_anything():
+            rule = self._rule.args[0] if isinstance(self._rule, functools.partial) else None
+            for what, part in (("function", self._calls.function), ("rule for words", rule)):
+                try:
+                    pickle.dumps(part)
+                except Exception as error:  # of anybody's __reduce__
+                    raise CapabilityError(
+                        f"this model cannot be pickled, since its {what} cannot ({type(error).__name__}: "
+                        f"{shortened(str(error))}): define it in a module, by def or class, or wrap "
+                        "it where it is needed"
+                    ) from error
+        return self.__dict__.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BlackBoxClassifier:
+        """Another model of the same function, which it does not copy; each counts what it asks."""
+        copied = object.__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__ = self.__dict__.copy()
+        copied._calls = self._calls.copy()
+        copied._asker, copied._past_cache = (own.of(copied._calls) for own in (self._asker, self._past_cache))
+        return copied
+
+    @property
+    def unit(self) -> float:
+        """How far the answers so far were rounded, as a part of each."""
+        return self._calls.unit
 
     @property
     def asked(self) -> int:
@@ -131,10 +167,11 @@ class BlackBoxClassifier:
         """
         return self._past_cache.all_of(self._listed(texts, "ask_again"))
 
-    def parts(self, texts: Sequence[Text], time: int = 0) -> Iterator[Part]:
+    def parts(self, texts: Sequence[Text], time: int | str = 0) -> Iterator[Part]:
         """Answers to texts that were checked, part by part as they come.
 
-        With a cache, `time` tells answers apart that the same text was given one after the other: all of them are kept.
+        With a cache, `time` tells answers apart that the same text was given one after the other, or on some occasion:
+        all of them are kept.
         """
         return self._asker.parts(texts, time)
 
@@ -181,16 +218,32 @@ def _unnamed(kind: Kind, count: int) -> tuple[str, ...]:
     return tuple(f"{'class' if kind == 'classes' else 'label'} {c}" for c in range(count))
 
 
-def _name_in_the_code(function: Any) -> str | None:
-    """What tells a function from others; None where it has no such name."""
-    if isinstance(function, functools.partial):  # what it was given decides, and has no name
-        return None
-    if inspect.ismethod(function) and not isinstance(function.__self__, type):
-        owner, method = type(function.__self__), f".{getattr(function, '__name__', '')}"
-    else:
-        owner, method = (function if isinstance(getattr(function, "__qualname__", None), str) else type(function)), ""
-    name = f"{owner.__module__}.{owner.__qualname__}{method}"
-    return None if "<lambda>" in name else name
+def _identified(function: Any) -> str:
+    """The name that a cache knows a function by."""
+    try:
+        name = full_name(function)
+    except Unwritable as found:
+        raise ParameterError(
+            f"a cache belongs to one function, and this one holds a value that tells it from others and cannot be "
+            f"written down: {visible(found.path)} is {type(found.value).__name__} {shown(found.value)}; say which "
+            'function it is by name="…", another name for each prompt, client or setting'
+        ) from None
+    if name is None:
+        raise ParameterError(
+            "a cache belongs to one function, and this one has no name in the code that tells it from others: "
+            'give it one, name="…"'
+        )
+    return name
+
+
+def _can_copy_anything() -> bool:
+    """Whether the pickler at work copies functions by their code, as cloudpickle and dill do."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("cloudpickle", "dill"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 if TYPE_CHECKING:

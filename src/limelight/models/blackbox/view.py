@@ -7,26 +7,43 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.arrays import Coalitions, Floats, Integers
 from limelight.document import Document, Word
 from limelight.errors import CapabilityError, shown
 from limelight.features import Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
+from limelight.models.blackbox.company import ALONE_AGAIN, Company, moved
+from limelight.models.blackbox.inserted import with_inserted
 from limelight.models.blackbox.variants import Variants
 from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.outputs import OF_FUNCTIONS, Kind, Output
 from limelight.progress import SILENT, Progress
-from limelight.view import Clipping, Divisible, Memo, Noisy, Noting, NotingGame, Perturbable, Removal, View
+from limelight.view import (
+    ROUNDING,
+    Accompanied,
+    Answered,
+    Clipping,
+    Divisible,
+    Masking,
+    Memo,
+    Noisy,
+    Noting,
+    NotingGame,
+    Perturbable,
+    Removal,
+    Rounded,
+    View,
+)
 
 if TYPE_CHECKING:
     from limelight.models.blackbox.classifier import BlackBoxClassifier
 
 _CHARACTERS_AT_ONCE = 2**25
 """Characters of the texts that are made at once: of a long text there are fewer."""
-_REPEATED = 1e-3
-"""Of a logit: batches of half precision round by as much."""
-_ROUNDED = 1e-5
-"""The same of a number of any size, as a part of it."""
+_COARSE = 2.0**-20
+"""Answers that are rounded by more are in half precision, which is more than a game is taken to be rounded by."""
+_OF_SOFTMAX = 2.0
+"""Roundings of a probability that its neighbours do not share: of the exponential and of the quotient."""
 _LABELS_SHOWN = 3
 """Labels that a notice names."""
 
@@ -78,7 +95,31 @@ class BlackBoxView:
             )
         replacement = self._model.mask if removal == "mask" else ""
         variants = Variants(self.document, features, replacement)
-        return TextGame(self._model, variants, len(features), progress, self._memo.known("logits"))
+        return TextGame(self._model, variants, len(features), progress, self._memo.known("logits"), self.document)
+
+    @property
+    def mask_is_unusual(self) -> bool:
+        """Whether a function knows its mask is known to nobody."""
+        return True
+
+    @property
+    def mask_is_given(self) -> bool:
+        return False
+
+    @property
+    def mask_name(self) -> str:
+        return shown(self._model.mask)
+
+    def with_masks(self, counts: Integers) -> Answered | None:
+        """Logits of the text with masks put in where nothing is removed."""
+        if not self._model.mask:
+            return None
+        texts = [with_inserted(self.document, self._model.mask, row) for row in counts]
+        logits, asked = np.empty((len(texts), len(self.labels))), 0
+        for part in self._model.parts(texts):
+            logits[part.places] = logits_of(part.rows, self.kind)
+            asked += part.asked
+        return Answered(logits, asked)
 
 
 class TextGame:
@@ -94,12 +135,17 @@ class TextGame:
         features: int,
         progress: Progress,
         predicted: Floats | None = None,
+        document: Document | None = None,
     ) -> None:
-        """`predicted`: the logits of the whole text where they are known, to see whether the function repeats them."""
+        """`predicted`: the logits of the whole text where they are known, to see whether the function repeats them.
+
+        `document`: the text, to see whether answers depend on the texts beside them.
+        """
         self._model, self._variants, self._features, self._progress = model, variants, features, progress
         self._predicted = predicted
         self.asked = 0
-        self.noise = 0.0
+        self.noise = self.beside = 0.0
+        self._document, self._largest, self._off = document, 0.0, 0.0
         self._answers = self._clipped = 0
         self._clipped_labels = np.zeros(len(model.labels), dtype=bool)
 
@@ -133,6 +179,7 @@ class TextGame:
             for part in self._model.parts(texts):
                 rows = start + part.places
                 logits[rows] = logits_of(part.rows, self._model.kind)
+                self._note_rounding(logits[rows])
                 self.asked += part.asked
                 self._answers += len(rows)
                 beyond = clipped(part.rows, self._model.kind)
@@ -152,16 +199,55 @@ class TextGame:
             self.asked += part.asked
         return logits
 
+    def look_around(self) -> None:
+        """Ask about a short text alone and beside the whole one."""
+        if self._document is None:
+            return
+        company = Company(self._model, self._document, self._predicted)
+        try:
+            self.beside = company.moves()
+        finally:
+            self.asked += company.asked
+
+    @property
+    def rounding(self) -> float:
+        """How far logits are rounded, as a part of the largest: by half precision, where answers come in it."""
+        if self._model.unit <= _COARSE or not self._largest:
+            return ROUNDING
+        return max(ROUNDING, self._off / self._largest)
+
+    def _note_rounding(self, logits: Floats) -> None:
+        """How far the logits of answers may be off."""
+        unit, largest = self._model.unit, float(np.abs(logits).max(initial=0.0))
+        self._largest = max(self._largest, largest)
+        if self._model.kind == "regression":
+            off = unit * largest
+        elif self._model.kind == "classes":  # their logarithms are off by as much as they are, as parts of them
+            off = _OF_SOFTMAX * unit
+        else:  # what is left of 1 is off by as much as 1 is
+            off = unit * (1.0 + float(np.exp(logits.max(initial=0.0))))
+        self._off = max(self._off, off)
+
     def _compare(self, answer: Floats, whole: Coalitions) -> None:
-        """See whether the function repeats what it said of the whole text; a cache repeats it whatever it says now."""
+        """See whether the function repeats what it said of the whole text; a cache repeats it whatever it says now.
+
+        It was asked alone before and in a batch now. Where the two differ it is asked alone again, which tells noise
+        from company.
+        """
         before, self._predicted = self._predicted, None
         assert before is not None
+        kind, unit = self._model.kind, self._model.unit
         if self._model.keeps_answers and self._model.room > 0:
             before = self.again(whole, 1)[0]
-        moved = float(np.abs(answer - before).max())
-        largest = float(np.maximum(np.abs(answer), np.abs(before)).max())
-        limit = _ROUNDED * largest if self._model.kind == "regression" else _REPEATED
-        self.noise = moved if moved > limit else 0.0
+        apart = moved(answer, before, kind, unit)
+        if not apart or self._model.keeps_answers:
+            self.noise = apart
+            return
+        again = [self.again(whole, time)[0] for time in range(1, ALONE_AGAIN + 1)]
+        if any(moved(own, before, kind, unit) for own in again):
+            self.noise = apart
+        else:
+            self.beside = max(self.beside, apart)
 
     def _texts_at_once(self) -> int:
         """Whole batches where several of them fit."""
@@ -171,7 +257,7 @@ class TextGame:
 
 if TYPE_CHECKING:
 
-    class _Claimed(View, Perturbable, Divisible, Noting, Protocol): ...
+    class _Claimed(View, Perturbable, Divisible, Noting, Masking, Protocol): ...
 
     def _is_what_it_claims(view: BlackBoxView) -> _Claimed:
         return view
@@ -183,4 +269,10 @@ if TYPE_CHECKING:
         return game
 
     def _may_be_noisy(game: TextGame) -> Noisy:
+        return game
+
+    def _knows_its_rounding(game: TextGame) -> Rounded:
+        return game
+
+    def _looks_around(game: TextGame) -> Accompanied:
         return game

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from limelight.arrays import Floats, Integers
 from limelight.document import Document, Word
-from limelight.errors import CapabilityError
+from limelight.errors import CapabilityError, shown
 from limelight.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
 from limelight.models.huggingface.company import Company
 from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
+from limelight.models.huggingface.inserted import with_inserted
 from limelight.models.huggingface.private import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import Inputs
@@ -27,6 +28,7 @@ from limelight.outputs import OUTPUTS, Kind, Output
 from limelight.progress import SILENT, Progress
 from limelight.view import (
     ROUNDING,
+    Answered,
     AttentionLayers,
     Attentions,
     Attentive,
@@ -37,6 +39,7 @@ from limelight.view import (
     Integrable,
     KnowsWords,
     Layered,
+    Masking,
     Memo,
     PathGradients,
     Perturbable,
@@ -172,6 +175,29 @@ class HuggingFaceView:
         known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
         return RoundedGame(game, rounded, len(features), known)
 
+    @property
+    def mask_is_unusual(self) -> bool:
+        """Whether another token takes the place of a mask, which the model may have learned to mean something."""
+        return self._model.tokenizer.mask_token_id is None and self._model.special.mask is not None
+
+    @property
+    def mask_is_given(self) -> bool:
+        return True
+
+    @property
+    def mask_name(self) -> str:
+        return shown(self._model.tokenizer.unk_token)
+
+    def with_masks(self, counts: Integers) -> Answered | None:
+        """Logits of the document with mask tokens put in where nothing is removed; None beyond the model's length."""
+        mask, limit = self._model.special.mask, self._model.max_length
+        if mask is None:
+            return None
+        texts = [[with_inserted(window, mask, row) for window in self.windows] for row in counts]
+        if limit is not None and max(len(window.ids) for own in texts for window in own) > limit:
+            return None
+        return Answered(self._model.mean_logits(texts), sum(map(len, texts)))
+
     # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def attention_layers(self) -> Sequence[AttentionLayers]:
@@ -302,6 +328,7 @@ if TYPE_CHECKING:
         Layered,
         Differentiable,
         Integrable,
+        Masking,
         Protocol,
     ): ...
 
