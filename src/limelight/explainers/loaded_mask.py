@@ -25,7 +25,7 @@ import numpy as np
 from limelight.arrays import Floats, Integers
 from limelight.errors import CapabilityError, InputError, NumericalError
 from limelight.explainers.method import Question
-from limelight.features import Features
+from limelight.features import NOBODY, Features
 from limelight.progress import SILENT
 from limelight.view import Masking, Perturbable
 
@@ -123,41 +123,41 @@ def mask_answers(
         return np.stack([own(logits) for own in of], axis=1)
 
     chosen = chosen_features(features)
-    counts = [np.zeros(len(features.owners) + 1, dtype=np.int64), *_behind(features, chosen)]
-    if singles is None:
-        counts += _many(features)
-    answer = view.with_masks(np.stack(counts))
+    nowhere, behind = np.zeros(len(features.owners) + 1, dtype=np.int64), _behind(features, chosen)
+    answer = view.with_masks(np.stack([nowhere, *behind, *([] if singles is not None else _many(features))]))
     if answer is None:
         return None
     inserted, asked = outputs(answer.logits), answer.asked
-    one, many, nothing = inserted[1 : len(chosen) + 2], None, None
+    one, many, nothing = inserted[1 : len(behind) + 1], None, None
     if singles is None:
         game = view.game(features, "mask", SILENT)
         singles = outputs(game(np.arange(len(features)) != chosen[:, None]))
         asked += game.asked
         nothing, cost = _without_words(first, outputs)
-        many, asked = inserted[len(chosen) + 2 :], asked + cost
+        many, asked = inserted[len(behind) + 1 :], asked + cost
     else:
         singles = singles[chosen]
     return MaskAnswers(whole, inserted[0], one, singles, many, nothing, asked)
 
 
 def _behind(features: Features, chosen: Integers) -> list[Integers]:
-    """Masks before the first word, and as many behind the words of each chosen feature as it has words."""
+    """As many masks behind the words of each chosen feature as it has words, and some before the first word of all.
+
+    Nothing is put where words have no features: such as the other text of a pair.
+    """
     counts = np.zeros((len(chosen) + 1, len(features.owners) + 1), dtype=np.int64)
     for row, j in enumerate(chosen, 1):
         counts[row, np.array(features.owned[j]) + 1] = 1
     counts[0, 0] = int(np.median(counts[1:].sum(axis=1)))
-    return list(counts)
+    return list(counts if features.owners[0] != NOBODY else counts[1:])
 
 
 def _many(features: Features) -> list[Integers]:
-    """Masks behind every second word, and behind every word."""
-    every = np.ones(len(features.owners) + 1, dtype=np.int64)
-    every[0] = 0
+    """Masks behind every second word that has a feature, and behind every one."""
+    every = np.concatenate([[0], features.owners != NOBODY]).astype(np.int64)
     second = every.copy()
-    second[1::2] = 0
-    return [second, every] if len(features.owners) > 1 else [every, every]
+    second[np.flatnonzero(every)[::2]] = 0
+    return [second if second.any() else every, every]
 
 
 def _without_words(question: Question[Perturbable], outputs: Callable[[Floats], Floats]) -> tuple[Floats | None, int]:

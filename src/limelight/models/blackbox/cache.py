@@ -72,8 +72,8 @@ class Identity:
         if self.name == bare and self.version < _NAMES:
             return (
                 f"; it was written by limelight 0.2 or earlier under the name {shown(bare)}, which all functions of "
-                "one factory and all objects of one class shared there, so whose answers it holds cannot be told; nothing "
-                f"was deleted, and name={shown(bare)} takes it for this function's"
+                "one factory and all objects of one class shared there, so whose answers it holds cannot be told; "
+                f"nothing was deleted, and name={shown(bare)} takes it for this function's"
             )
         return "; the code is called the same, but what it holds differs: cells, defaults, arguments or attributes"
 
