@@ -14,7 +14,7 @@ functions; texts are reviews of the test set, cut to 60 words, and short ones of
     language models tiny ones, trained here on reviews; the mask stands in positive ones, in negative ones, or in all:
                     "[UNK]" then means something to them, or nothing
 
-Thresholds were chosen on 130 reviews (positions 0 to 499 of the shuffled test set); this takes others.
+Thresholds were chosen on reviews at positions 0 to 1,299 of the shuffled test set; this takes others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from limelight.features import Features
 from limelight.progress import SILENT
 from limelight.word_rules import plain_words
 
-SEED, FIRST = 23, 1000
+SEED, FIRST = 23, 3000
 WORDS = ["excellent", "wonderful", "perfect", "great", "best", "worst", "awful", "boring", "waste", "bad", "poor"]
 Case = tuple[Features, MaskAnswers]
 

@@ -327,7 +327,7 @@ def test_words_may_be_spacys_tokens(make_nlp: Callable[[str], Any]) -> None:
 
 
 def test_the_answers_of_a_spacy_pipeline_are_kept_under_a_name_alone(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match='give it one, name="…"'):
+    with pytest.raises(ParameterError, match='say which function it is by name="…"'):
         limelight.wrap(stand_in_nlp("textcat"), cache=tmp_path / "answers")
     model = limelight.wrap(stand_in_nlp("textcat"), cache=tmp_path / "answers", name="films")
     model.predict_proba(["great", "great", "bad"])
@@ -535,7 +535,7 @@ def test_a_setfit_model_that_does_not_fit_is_told_so(tmp_path: Path) -> None:
     for arguments, message in (
         ({"pairs": True}, "a SetFit model reads single texts: got pairs=True"),
         ({"kind": "regression"}, "a SetFit model gives probabilities"),
-        ({"cache": tmp_path / "answers"}, 'give it one, name="…"'),
+        ({"cache": tmp_path / "answers"}, 'say which function it is by name="…"'),
         ({"tokenizer": tokenizer("wordpiece")}, "a SetFitModel reads texts by itself"),
     ):
         with pytest.raises(ParameterError, match=message):
