@@ -240,8 +240,15 @@ def decoder(loud: float = 1.0, mask_token: str | None = None) -> Any:
         **({} if mask_token is None else {"mask_token": mask_token}),
     )  # fmt: skip
     config = GPT2Config(
-        vocab_size=len(VOCABULARY), n_positions=32, n_embd=16, n_layer=1, n_head=2, num_labels=2,
-        pad_token_id=0, bos_token_id=0, eos_token_id=0,
+        vocab_size=len(VOCABULARY),
+        n_positions=32,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        num_labels=2,
+        pad_token_id=0,
+        bos_token_id=0,
+        eos_token_id=0,
     )
     model = GPT2ForSequenceClassification(config).eval()
     with torch.no_grad():
