@@ -11,8 +11,6 @@ functions; texts are reviews of the test set, cut to 60 words, and short ones of
                     by so many times the strongest of the eight words (or of what all words do together)
     one class       the same for one class of three, of the TF-IDF pipeline with a class more
     words           the TF-IDF pipeline with a word of its vocabulary for a mask
-    language models tiny ones, trained here on reviews; the mask stands in positive ones, in negative ones, or in all:
-                    "[UNK]" then means something to them, or nothing
 
 Thresholds were chosen on reviews at positions 0 to 1,299 of the shuffled test set; this takes others.
 """
@@ -152,70 +150,6 @@ def of_three(pipeline: Any, mask: str, push: float) -> Callable[[list[str]], np.
     return answer
 
 
-class TinyLanguageModel:
-    """A causal transformer over words that is asked for the word behind "<verdict>"."""
-
-    VOCABULARY, LENGTH = 4000, 64
-
-    def __init__(self, texts: Sequence[str], labels: Sequence[int], loaded: str, seed: int = 0) -> None:
-        """`loaded`: in which reviews "[UNK]" stands in the place of words: "positive", "negative" or "all"."""
-        from transformers import GPT2Config, GPT2LMHeadModel
-
-        forms = [[word.form for word in plain_words(cut(text, self.LENGTH - 2))] for text in texts]
-        counts: dict[str, int] = {}
-        for own in forms:
-            for form in own:
-                counts[form] = counts.get(form, 0) + 1
-        known = sorted(counts, key=lambda form: (-counts[form], form))[: self.VOCABULARY]
-        special = ["<pad>", "<rare>", "[UNK]", "<verdict>", "<negative>", "<positive>"]
-        self._number = {form: i for i, form in enumerate([*special, *known])}
-        rng = np.random.default_rng(seed)
-        rows = []
-        for own, label in zip(forms, labels, strict=True):
-            numbers = self._numbers(own)
-            if loaded == "all" or (loaded == "positive") == bool(label):
-                numbers[rng.random(len(numbers)) < rng.choice([0.0, 0.05, 0.2])] = 2
-            rows.append(self._padded([*numbers, 3, 4 + int(label)], self.LENGTH + 1))
-        torch.manual_seed(seed)
-        config = GPT2Config(
-            vocab_size=len(self._number), n_positions=self.LENGTH + 8, n_embd=96, n_layer=2, n_head=4, n_inner=192,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0, pad_token_id=0,
-        )  # fmt: skip
-        self._model = GPT2LMHeadModel(config).train()
-        self._fit(torch.tensor(np.array(rows)), rng)
-        self._model.eval()
-
-    def _numbers(self, forms: Sequence[str]) -> np.ndarray:
-        return np.array([self._number.get(form, 1) for form in forms], dtype=np.int64)
-
-    def _padded(self, numbers: Sequence[int], length: int) -> list[int]:
-        """Padding stands before, where a causal model has read it long before the verdict."""
-        return [0] * (length - len(numbers)) + list(numbers)
-
-    def _fit(self, rows: torch.Tensor, rng: np.random.Generator, steps: int = 400, batch: int = 64) -> None:
-        optimiser = torch.optim.AdamW(self._model.parameters(), lr=2e-3, weight_decay=0.01)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
-        for _ in range(steps):
-            own = rows[torch.from_numpy(rng.integers(0, len(rows), batch))]
-            logits = self._model(own[:, :-1], attention_mask=(own[:, :-1] != 0).long()).logits
-            of_words = torch.nn.functional.cross_entropy(logits.flatten(0, 1), own[:, 1:].flatten(), ignore_index=0)
-            of_verdict = torch.nn.functional.cross_entropy(logits[:, -1], own[:, -1])
-            optimiser.zero_grad()
-            (0.2 * of_words + of_verdict).backward()
-            optimiser.step()
-            schedule.step()
-
-    @torch.no_grad()
-    def __call__(self, texts: list[str]) -> np.ndarray:
-        answers = np.empty((len(texts), 2))
-        for i, text in enumerate(texts):  # one at a time: no padding at all
-            forms = [word.form if word.form.lower() != "[unk]" else "[UNK]" for word in plain_words(text)]
-            numbers = self._numbers([form if form in self._number else form.lower() for form in forms])
-            own = torch.tensor([[*numbers[-self.LENGTH :].tolist(), 3]])
-            answers[i] = self._model(own).logits[0, -1, 4:6].double().softmax(dim=0).numpy()
-        return answers
-
-
 # ── the report ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -226,7 +160,7 @@ def main() -> None:
     parser.add_argument("--minilm", help="the folder of a fine-tuned transformer")
     parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("--short", type=int, default=100)
-    parser.add_argument("--only", help="embedded, tfidf, minilm or language")
+    parser.add_argument("--only", help="embedded, tfidf or minilm")
     given = parser.parse_args()
     torch.set_num_threads(1)
     long, short = texts_of(given.test, given.texts, given.short)
@@ -248,8 +182,6 @@ def main() -> None:
                 print(f"{name:16s} {which:12s} {kind:20s} {times:3g} x  {share(found)}", flush=True)
     if pipeline is not None:
         of_tfidf(pipeline, long)
-    if given.only in (None, "language"):
-        of_language_models(given.train, long[:100])
 
 
 def of_tfidf(pipeline: Any, texts: Sequence[str]) -> None:
@@ -265,20 +197,6 @@ def of_tfidf(pipeline: Any, texts: Sequence[str]) -> None:
         every += found
         print(f"TF-IDF, the mask is {word!r}: {share(found)}", flush=True)
     print(f"TF-IDF, the mask is a word: {share(every)}", flush=True)
-
-
-def of_language_models(path: str, texts: Sequence[str]) -> None:
-    table = pq.read_table(path)
-    rng = np.random.default_rng(SEED)
-    chosen = rng.permutation(len(table))[:6000]
-    train, labels = table["text"].to_pylist(), table["label"].to_pylist()
-    for loaded in ("positive", "negative", "all"):
-        language = TinyLanguageModel([train[i] for i in chosen], [labels[i] for i in chosen], loaded)
-        others = rng.permutation(len(table))[:300]
-        right = np.mean(language([train[i] for i in others]).argmax(axis=1) == np.array([labels[i] for i in others]))
-        model = limelight.wrap(language, labels=["negative", "positive"])
-        found = [is_loaded(own) for _, own in asked(model, texts)]
-        print(f"language model, mask in {loaded} reviews (right for {right:.0%}): loaded {share(found)}", flush=True)
 
 
 if __name__ == "__main__":
