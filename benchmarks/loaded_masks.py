@@ -37,7 +37,7 @@ from limelight.progress import SILENT
 from limelight.word_rules import plain_words
 
 SEED, FIRST = 23, 3000
-WORDS = ["excellent", "wonderful", "perfect", "great", "best", "worst", "awful", "boring", "waste", "bad", "poor"]
+WORDS = ["excellent", "wonderful", "perfect", "great", "best", "worst", "awful", "boring"]
 Case = tuple[Features, MaskAnswers]
 
 

@@ -64,6 +64,22 @@ def decorated(prompt: Any) -> Any:
     return classify
 
 
+def with_prompt(prompt: str) -> Any:
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapped(texts: list[str]) -> np.ndarray:
+            return np.asarray(function([prompt, *texts]))[1:]
+
+        return wrapped
+
+    return decorate
+
+
+@with_prompt("a")
+def found(texts: list[str]) -> np.ndarray:
+    return even(texts)
+
+
 def attributed(prompt: Any) -> Any:
     def classify(texts: list[str]) -> np.ndarray:
         return even(texts)
@@ -307,6 +323,15 @@ def test_plain_functions_are_their_names() -> None:
     with pytest.raises(Unwritable):
         full_name(limelight.load().predict_proba)  # of a model that holds weights
     assert full_name(of_nothing(1)) == full_name(of_nothing(2)) != f"{HERE}.of_nothing.<locals>.classify"
+
+
+def test_a_decorated_function_of_a_module_holds_what_its_decorator_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = full_name(found)
+    assert first is not None
+    assert first.startswith(f"{HERE}.found [")
+    again = with_prompt("b")(found.__wrapped__)
+    monkeypatch.setattr(sys.modules[HERE], "found", again)
+    assert full_name(again) != first
 
 
 def test_a_function_that_holds_itself_is_written() -> None:
