@@ -205,7 +205,7 @@ def test_noise_beyond_every_weight() -> None:
     assert warnings_of(e)[0].startswith("no weight can be told from 0 beside its sampling noise: ")
     assert "raise n_samples (40 here)" in words
     wide = explained(weights=np.array([1.0, 0.1, 0.1]), stderr=np.array([0.1, 2.0, 3.0]))
-    assert verdict(wide)[0].startswith("most intervals (± 3.9) are wider than the largest weight")
+    assert verdict(wide)[0].startswith("most intervals (± 4.8) are wider than the largest weight")
 
 
 def test_the_advised_number_of_samples_is_enough() -> None:

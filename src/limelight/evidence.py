@@ -3,6 +3,12 @@
 A weight counts as told from zero where its error does not explain it: for sampled weights with the false discoveries
 among a text's features held at 5 % (Benjamini and Hochberg, 1995), for the others where it exceeds rounding and the
 proven bound. Every view draws the rest as not distinguishable from 0.
+
+Readers look at the words that were told from zero, and a 95 % interval of a word that was picked for being far from
+zero misses more often than 5 %. The intervals of a text are therefore as wide as keeps the share of misses among the
+picked at 5 % (the false coverage rate of Benjamini and Yekutieli, 2005): with R of d features picked they leave out
+5 % · R/d each. The same rule picks and draws, so that an interval excludes 0 exactly where its feature is picked. A
+standard error is never widened for that.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +25,30 @@ import numpy.typing as npt
 from limelight.arrays import Floats
 from limelight.explanation import Explanation
 from limelight.theory.student import INTERVAL as INTERVAL
-from limelight.theory.student import as_normal
+from limelight.theory.student import as_normal, half_width
 
 FALSE_DISCOVERIES = 0.05
-"""The expected share of features that are called told from zero and are not."""
+"""The expected share of features that are called told from zero and are not, and of intervals of such features that
+miss their weight."""
+
+_QUANTILE = 1e-12
+"""Relative error of a quantile of the normal distribution, with room to spare."""
+ABOUT_INTERVALS = "± is an interval: of those of the coloured words 95 % hold the true weight"
+"""For legends."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """For each feature of an explanation: whether its weight is told from zero, and its 95 % interval.
+    """For each feature of an explanation: whether its weight is told from zero, and half of its interval.
 
-    `half_width` is None where nothing was sampled. A weight without an interval (NaN) is never told from zero.
+    `half_width` holds sampling and rounding, and is None where nothing was sampled. A weight without an interval (NaN)
+    is never told from zero. `level` is that of each single interval: 95 % where every feature is told from zero, and
+    more where few are.
     """
 
     told: npt.NDArray[np.bool_]
     half_width: Floats | None
+    level: float = 1.0 - FALSE_DISCOVERIES
 
     @property
     def is_empty(self) -> bool:
@@ -43,6 +59,14 @@ class Evidence:
 def evidence(explanation: Explanation) -> Evidence:
     """Of the weights of features; groups have their own, by `evidence_of_groups`."""
     return evidence_of(explanation.weights, explanation.stderr, rounding_of(explanation), freedom_of(explanation))
+
+
+def intervals_of(explanation: Explanation) -> Floats:
+    """The ends of the interval of each feature (d, 2); NaN where nothing is known of the error."""
+    half: Any = evidence(explanation).half_width
+    if half is None:
+        half = rounding_of(explanation) if explanation.exact else np.nan
+    return np.stack([explanation.weights - half, explanation.weights + half], axis=1)
 
 
 def evidence_of_groups(explanation: Explanation) -> Evidence | None:
@@ -62,9 +86,11 @@ def evidence_of(weights: Floats, stderr: Floats | None, rounding: float, freedom
         return Evidence(beyond > 0.0, None)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(beyond == 0.0, 0.0, beyond / stderr)
-    half_width = INTERVAL * stderr
     told = _discovered(z if freedom is None else as_normal(z, freedom), FALSE_DISCOVERIES)
-    return Evidence(told & (beyond > half_width), half_width)  # an interval that ends at 0 is not told from it
+    tail = FALSE_DISCOVERIES * max(int(told.sum()), 1) / max(len(told), 1)
+    sampling = half_width(tail, freedom) * stderr
+    # An interval that ends at 0, but for the last digits of the quantile, holds it.
+    return Evidence(told & (beyond > sampling * (1.0 + _QUANTILE)), sampling + rounding, 1.0 - tail)
 
 
 def _discovered(z: Floats, level: float) -> npt.NDArray[np.bool_]:

@@ -218,6 +218,17 @@ class Explanation:
         """The k features of largest absolute weight, largest first."""
         return _top(self.features, self.weights, k)
 
+    def intervals(self) -> Floats:
+        """The ends of each feature's interval (features, 2): `low, high = e.intervals().T`.
+
+        Sampling and numerical error are in them. They are as wide as keeps 95 % of the intervals of those features
+        right that are told from zero (`limelight.evidence`); they exclude 0 for exactly these. Ends are NaN where
+        nothing is known of the error.
+        """
+        from limelight.evidence import intervals_of
+
+        return intervals_of(self)
+
     @property
     def joined_text(self) -> str:
         """The text; those of a pair one below the other."""
@@ -309,7 +320,7 @@ class Explanation:
         return page([self])
 
     def plot(self, *, top: int = 10) -> Any:
-        """A matplotlib figure: the text in its colours, and bars with 95 % intervals for the `top` strongest words."""
+        """A matplotlib figure: the text in its colours, and bars with intervals for the `top` strongest words."""
         from limelight.show.figure import figure_of
 
         return figure_of([self], top=top)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import InputError, ParameterError
-from limelight.evidence import INTERVAL
 from limelight.explanation import Comparison
 from limelight.show.figure import Plot, figure_of, written
 from limelight.show.letters import BOX, drawable, fitted, runs_leftwards, width
@@ -86,7 +86,8 @@ def test_bars_are_the_weights_and_whiskers_their_intervals() -> None:
     assert [own.get_text() for own in axis.get_yticklabels()] == ["bad", "good", "so"]
     assert [bar.get_width() for bar in bars] == [-1.0, 0.5, 0.25]
     ends = [segment[:, 0] for segment in whiskers[2][0].get_segments()]
-    expected = [(w - INTERVAL * e, w + INTERVAL * e) for w, e in ((-1.0, 0.1), (0.5, 0.02), (0.25, 0.01))]
+    z = NormalDist().inv_cdf(1.0 - 0.05 * 3 / 4 / 2)  # three of four are told from zero
+    expected = [(w - z * e, w + z * e) for w, e in ((-1.0, 0.1), (0.5, 0.02), (0.25, 0.01))]
     assert np.allclose(ends, expected)
     orange, blue = (hex_of(LIGHT.deepest(hue)) for hue in ("orange", "blue"))
     assert [matplotlib.colors.to_hex(bar.get_facecolor()) for bar in bars] == [orange, blue, blue]

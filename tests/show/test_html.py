@@ -173,7 +173,7 @@ def test_a_long_page_stays_small() -> None:
     rng = np.random.default_rng(0)
     comparison = comparison_of(text, rng.normal(size=300), methods=("lime", *nine[1:]), stderr=[0.1] * 300)
     assert len(page(comparison)) < 260_000
-    assert len(page([comparison[0]])) < 60_000
+    assert len(page([comparison[0]])) < 61_000
 
 
 # ── what is true ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +197,7 @@ def test_what_is_not_told_from_zero_has_no_colour() -> None:
     comparison = comparison_of("good bad so", [0.15, 0.9, 0.001], stderr=[0.15, 0.01, 0.01])
     assert [name for name, _ in shown_words(comparison[0])] == ["", "b20", ""]
     text = plain(page(comparison))
-    assert "bad +0.9000 ± 0.0196" in text
+    assert "bad +0.9000 ± 0.0239" in text  # one of three is told from zero: 2.39 standard errors
     assert "without colour: not distinguishable from 0" in text
     assert "good +0.1500" not in text.partition("Weights as numbers")[0]
 

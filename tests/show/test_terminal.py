@@ -85,16 +85,17 @@ def test_a_class_at_almost_one_is_not_called_certain() -> None:
 # ── the summary ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_strongest_words_come_with_weight_and_95_percent_interval() -> None:
+def test_the_strongest_words_come_with_weight_and_interval() -> None:
     comparison = comparison_of("so good", [0.5, -0.25], methods=("lime", "shapley"), stderr=[0.01, 0.02])
     output = shown(comparison)
-    assert "Why positive? The strongest words, weight ± 95 % interval:" in output
-    # 1.96 standard errors on each side.
+    assert "Why positive? The strongest words, weight ± interval:" in output
+    assert "of those of the marked words 95 % hold the true weight." in output
+    # 1.96 standard errors on each side: both words are told from zero.
     assert summary_of(output) == [
         "LIME     so +0.5000 ± 0.0196 · good -0.2500 ± 0.0392",
         "Shapley  so +0.5000 · good -0.2500",
     ]
-    assert "weight ± 95 %" not in shown(comparison_of("so good", methods=("shapley",)))
+    assert "±" not in shown(comparison_of("so good", methods=("shapley",)))
 
 
 def test_kin_stand_below_each_other_under_their_family() -> None:
@@ -129,7 +130,7 @@ def test_what_is_not_told_from_zero_is_drawn_as_such(numbers: bool) -> None:
     output = shown(comparison, numbers=numbers)
     assert summary_of(output) == ["LIME  no word is told from zero"]
     if numbers:
-        assert ["good", "(+0.1502", "±", "0.2944)"] in [line.split() for line in lines(output)]
+        assert ["good", "(+0.1502", "±", "0.3596)"] in [line.split() for line in lines(output)]
         assert "(In brackets: not told from 0.)" in output
     else:
         assert rows_of(output) == {"LIME": "a good one  (no word is told from zero)"}
@@ -485,7 +486,7 @@ def test_an_ascii_stream_gets_ascii_signs() -> None:
         render(comparison, console=Console(file=file, width=90, color_system=None), look=Look(numbers=numbers))
     file.flush()
     assert b"[+++good] [---bad] / end~" in raw.getvalue()
-    assert b"+1.000 +/- 0.196" in raw.getvalue()
+    assert b"+1.000 +/- 0.213" in raw.getvalue()  # two of three are told from zero
     assert b"! Beware." in raw.getvalue()
     assert b"gxi " in raw.getvalue()
 

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
-from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
+from limelight.evidence import ABOUT_INTERVALS, accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
 from limelight.explanation import Explanation, Prediction
 from limelight.show.coloured import Coloured, coloured, order_of
 from limelight.show.drawn import Drawn, Order, to_be_seen_once
@@ -188,7 +188,7 @@ def _legend_entries(drawn: Sequence[Coloured], *, inline: bool) -> Iterator[str]
     if any(own.words.unknown for own in drawn):
         yield '<span class="u">dotted</span>: the model does not know the word'
     if any(explanation.stderr is not None for explanation in explanations):
-        yield "± is a 95 % interval"
+        yield ABOUT_INTERVALS
     outputs = dict.fromkeys(str(e.parameters["output"]) for e in explanations if "output" in e.parameters)
     if outputs:
         yield f"weights are in units of the {safe(' or '.join(outputs))}"
@@ -214,13 +214,11 @@ class _Column:
 
     def __init__(self, explanation: Explanation, drawn: Drawn) -> None:
         self.explanation, self.drawn = explanation, drawn
-        weights, stderr = drawn.weights.weights, drawn.weights.stderr
-        self._half_widths = np.full(len(weights), np.nan) if stderr is None else INTERVAL * stderr
-        reach = np.abs(weights) + np.nan_to_num(self._half_widths)
+        reach = np.abs(drawn.weights.weights) + np.nan_to_num(drawn.half_widths)
         self._longest = float(reach[np.isfinite(reach)].max(initial=0.0))
 
     def cell(self, j: int) -> str:
-        weight, half_width = float(self.drawn.weights.weights[j]), float(self._half_widths[j])
+        weight, half_width = float(self.drawn.weights.weights[j]), float(self.drawn.half_widths[j])
         look = hue_of(self.explanation, weight)[0] if self.drawn.told[j] else "x"
         bar = ""
         if np.isfinite(weight) and self._longest > 0.0:

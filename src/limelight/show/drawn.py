@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from limelight.evidence import evidence, evidence_of_groups, unknown_words, warnings_of
+from limelight.arrays import Floats
+from limelight.evidence import Evidence, evidence, evidence_of_groups, unknown_words, warnings_of
 from limelight.explanation import Explanation, GroupWeights
 from limelight.show.numbers import Digits
 from limelight.show.palette import Shade, shades
@@ -38,7 +39,7 @@ class Drawn:
     """One level of an explanation: its features, or its groups."""
 
     weights: Explanation | GroupWeights
-    told: npt.NDArray[np.bool_]
+    evidence: Evidence
     shades: Sequence[Shade]
     unknown: frozenset[int]
     digits: Digits
@@ -48,6 +49,17 @@ class Drawn:
 
     def __len__(self) -> int:
         return len(self.weights.features)
+
+    @property
+    def told(self) -> npt.NDArray[np.bool_]:
+        """Which weights are told from zero."""
+        return self.evidence.told
+
+    @cached_property
+    def half_widths(self) -> Floats:
+        """Half of each weight's interval (d,); NaN where there is none."""
+        half = self.evidence.half_width
+        return np.full(len(self), np.nan) if half is None else half
 
     @property
     def nothing_told(self) -> str:
@@ -61,8 +73,9 @@ class Drawn:
         return names if sides is None else [f"{name} ({SIDES[s]})" for name, s in zip(names, sides, strict=True)]
 
     def written(self, j: int) -> str:
-        """A weight ± half of its 95 % interval."""
-        return self.digits.weight(self.weights, j, signed=self.signed)
+        """A weight ± half of its interval."""
+        half = None if self.weights.stderr is None else float(self.half_widths[j])
+        return self.digits.weight(float(self.weights.weights[j]), half, signed=self.signed)
 
     def ordered(self, order: Order, most: int | None = None, *, only_told: bool = False) -> list[int]:
         """The features to list: the strongest `most` of them, in this order; what is told from zero goes first."""
@@ -76,11 +89,11 @@ class Drawn:
 
 def drawn(explanation: Explanation) -> Drawn:
     """The features of an explanation."""
-    told = evidence(explanation).told
+    own = evidence(explanation)
     return Drawn(
         explanation,
-        told,
-        shades(explanation, explanation.weights, told),
+        own,
+        shades(explanation, explanation.weights, own.told),
         unknown_words(explanation),
         Digits.of(explanation),
         explanation.signed,
@@ -93,10 +106,9 @@ def drawn_groups(explanation: Explanation) -> Drawn | None:
     groups, of_groups = explanation.groups, evidence_of_groups(explanation)
     if groups is None or of_groups is None:
         return None
-    told = of_groups.told
-    colours = shades(explanation, groups.weights, told)
+    colours = shades(explanation, groups.weights, of_groups.told)
     digits, thing = Digits.of(groups), _things(explanation)[1]
-    return Drawn(groups, told, colours, frozenset(), digits, explanation.signed, thing)
+    return Drawn(groups, of_groups, colours, frozenset(), digits, explanation.signed, thing)
 
 
 def _things(explanation: Explanation) -> tuple[str, str]:

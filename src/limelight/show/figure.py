@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.arrays import Floats, whole_number
 from limelight.errors import InputError
-from limelight.evidence import INTERVAL, accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
+from limelight.evidence import accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
 from limelight.explanation import Explanation
 from limelight.show.drawn import SIDES, Drawn, Order, drawn, drawn_groups, to_be_seen_once
 from limelight.show.numbers import said_of_winner
@@ -273,7 +273,7 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     if any(level.unknown for level in levels):
         runs += [*_words("dotted: unknown to the model", **small), _Run("   ", **small)]
     if any(explanation.stderr is not None for explanation in explanations):
-        runs += _words("whiskers: 95 % intervals", **small)
+        runs += _words("whiskers: intervals; of those of the coloured words 95 % hold the true weight", **small)
     drawing.skip(0.05)
     drawing.flow(runs, line=_SMALL_LINE)
 
@@ -355,8 +355,8 @@ def _panel(axis: Any, explanation: Explanation, level: Drawn, order: Sequence[in
     edges = [colour if own else hex_of(LIGHT.quiet) for colour, own in zip(colours, told, strict=True)]
     axis.barh(rows, weights, height=0.7, color=faces, edgecolor=edges, linewidth=0.7)
     if explanation.stderr is not None:
-        half = _drawable_numbers(INTERVAL * explanation.stderr[list(order)])
-        known = ~np.isnan(explanation.stderr[list(order)])
+        half = level.half_widths[list(order)]
+        known, half = ~np.isnan(half), _drawable_numbers(half)
         axis.errorbar(
             weights[known],
             rows[known],

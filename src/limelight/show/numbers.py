@@ -1,4 +1,4 @@
-"""Weights as people read them: as many digits as they deserve, with a sign, ± a 95 % interval where there is one."""
+"""Weights as people read them: as many digits as they deserve, with a sign, ± half of an interval."""
 
 from __future__ import annotations
 
@@ -41,22 +41,14 @@ class Digits:
         kind = ".2e" if self.decimals is None else f".{self.decimals}f"
         return f"{value:{sign if value else '-'}{kind}}"
 
-    def error(self, weights: Explanation | GroupWeights, feature: int) -> str:
-        """Half of a weight's 95 % interval; empty where the method has none, or where none can be had."""
-        if weights.stderr is None:
-            return ""
-        error = INTERVAL * float(weights.stderr[feature])
-        return "" if math.isnan(error) else self.write(error, sign="-")
-
-    def weight(self, weights: Explanation | GroupWeights, feature: int, *, signed: bool | None = None) -> str:
-        """A weight ± half of its 95 % interval; with its sign, where the method gives one."""
-        if signed is None:
-            signed = weights.signed if isinstance(weights, Explanation) else True
-        weight = self.write(float(weights.weights[feature]), sign="+" if signed else "-")
-        if weights.stderr is not None and math.isnan(weights.stderr[feature]):
-            return f"{weight}, no interval"
-        error = self.error(weights, feature)
-        return f"{weight} ± {error}" if error else weight
+    def weight(self, weight: float, half_width: float | None, *, signed: bool) -> str:
+        """A weight ± half of its interval, None where nothing was sampled, NaN where it cannot be known."""
+        written = self.write(weight, sign="+" if signed else "-")
+        if half_width is None:
+            return written
+        return (
+            f"{written}, no interval" if math.isnan(half_width) else f"{written} ± {self.write(half_width, sign='-')}"
+        )
 
 
 def _largest(weights: Floats) -> float:

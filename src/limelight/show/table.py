@@ -10,7 +10,7 @@
     side           1 or 2: the text of a pair that it stands in; else empty
     start, end     where it first stands in that text, in characters from 0
     weight         how much it speaks for the label
-    low, high      the ends of the 95 % interval; empty where nothing was sampled
+    low, high      the ends of its interval; empty where nothing was sampled
     told           1 where the weight is told from zero, else 0
     unknown        1 where the model does not know the word, else 0
     speaks_for     the label that the word speaks for; empty where it is none in particular, or not told
@@ -26,7 +26,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator
 
-from limelight.evidence import INTERVAL, spoken_for
+from limelight.evidence import spoken_for
 from limelight.explanation import Explanation
 from limelight.show.drawn import Drawn, Order, drawn, drawn_groups
 from limelight.show.visible import visible
@@ -99,7 +99,7 @@ def _rows(explanation: Explanation, top: int | None, order: Order) -> Iterator[l
 def _of_feature(level: Drawn, j: int) -> list[object]:
     weights = level.weights
     weight = float(weights.weights[j])
-    half = math.nan if weights.stderr is None else INTERVAL * float(weights.stderr[j])
+    half = float(level.half_widths[j])
     start, end = min(weights.spans[j], default=("", ""))
     interval = ["", ""] if math.isnan(half) else [_number(weight - half), _number(weight + half)]
     return [

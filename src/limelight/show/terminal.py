@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from limelight.errors import InputError
-from limelight.evidence import accuracy_in_words, notices_of, rounding_of, unknown_words
+from limelight.evidence import ABOUT_INTERVALS, accuracy_in_words, notices_of, rounding_of, unknown_words
 from limelight.explanation import Explanation, Prediction
 from limelight.show.coloured_text import ColouredText, fits_a_screen, rows
 from limelight.show.drawn import Order, drawn, drawn_groups, to_be_seen_once
@@ -129,7 +129,7 @@ def _question(comparison: Sequence[Explanation], ink: Ink) -> Text:
         if prediction.kind != "regression" and first.target not in prediction.assigned:
             text.append(f"(The model says {visible(_said(prediction))}.) ")
     sampled = any(explanation.stderr is not None for explanation in comparison)
-    interval = ink.plain(", weight ± 95 % interval") if sampled else ", with their weights"
+    interval = ink.plain(", weight ± interval") if sampled else ", with their weights"
     thing = drawn(first).thing
     return text.append(f"The strongest {thing}s{interval}:")
 
@@ -163,6 +163,8 @@ def _legend(comparison: Sequence[Explanation], ink: Ink) -> Text:
     if not all(level.told.all() for level in levels):
         small = "" if ink.system in ("truecolor", "256") else "is weaker, or "
         text.append(f" A {levels[0].thing} without {'colour' if ink.system else 'marks'} {small}is not told from 0.")
+    if any(explanation.stderr is not None for explanation in comparison):
+        text.append(f" {ink.plain(ABOUT_INTERVALS if ink.system else ABOUT_INTERVALS.replace('coloured', 'marked'))}.")
     return _with_unknown(text, comparison, ink)
 
 

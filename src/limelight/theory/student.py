@@ -10,6 +10,7 @@ Its 95 % limit is too wide by 1 % with three degrees of freedom, by 4 % with two
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,19 @@ def widening(freedom: Any) -> Any:
         return math.sqrt(freedom * math.expm1(exponent)) / INTERVAL
     expm1 = np.expm1 if isinstance(exponent, np.ndarray | np.floating) else type(exponent).expm1
     return (freedom * expm1(exponent)) ** 0.5 / INTERVAL
+
+
+def half_width(tail: float, freedom: int | None = None) -> float:
+    """Standard errors on each side of an interval that leaves out `tail`; the inverse of `as_normal` with few samples.
+
+    Standard errors from few samples are widened for 95 % already, so that 5 % is 1.96 of them whatever the freedom.
+    """
+    z = -NormalDist().inv_cdf(tail / 2.0)
+    if freedom is None:
+        return z
+    scale = (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
+    exponent = (z * scale) ** 2 / freedom
+    return math.sqrt(freedom * math.expm1(exponent)) / float(widening(freedom))
 
 
 def as_normal(ratios: Any, freedom: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from limelight.arrays import Floats
-from limelight.evidence import accuracy_in_words, asked_in_words, evidence, warnings_of
+from limelight.evidence import accuracy_in_words, asked_in_words, warnings_of
 from limelight.explanation import Explanation, Prediction
 from limelight.features import Features
 from limelight.show.drawn import SIDES, drawn
@@ -54,13 +54,13 @@ def drawn_text(view: View, features: Features) -> Drawing:
 
 def drawn_row(explanation: Explanation) -> Drawing:
     """One method's row: colours, weights as they are written, what is told from zero, and what speaks against it."""
-    level, own = drawn(explanation), evidence(explanation)
-    half = np.full(len(explanation), np.nan) if own.half_width is None else own.half_width
+    level = drawn(explanation)
+    half = level.half_widths
     return {
         "shades": [shade_class(shade) for shade in level.shades],
         "hues": [hue_of(explanation, float(weight))[0] for weight in explanation.weights],
         "written": [level.written(j).replace("-", "−") for j in range(len(explanation))],
-        "told": own.told.tolist(),
+        "told": level.told.tolist(),
         "half_width": numbers_written(half),
         "settled": settled(explanation, half).tolist(),
         "unknown": sorted(level.unknown),

@@ -197,7 +197,7 @@ export class Pane {
     if (this.model.pairs) this.second.colour(this.own.second, of(1), drawn.shades);
     this.legend.replaceChildren(
       ...drawn.legend.map(({ hue, says }) => element("span", {}, element("span", { class: `swatch ${hue}16` }, "   "), " ", element("bdi", {}, says))),
-      element("span", { class: "quiet" }, `colours by ${explanation.label}; a line below a word is its weight with its 95 % interval, and faint words are not told from zero`)
+      element("span", { class: "quiet" }, `colours by ${explanation.label}; a line below a word is its weight with its interval (of those of the coloured words 95 % hold the true weight); faint words are not told from zero`)
     );
   }
 
