@@ -24,8 +24,9 @@ from limelight.explainers.method import Question, Weights
 from limelight.explanation import Explanation, Prediction
 from limelight.features import features_of
 from limelight.outputs import Quantity
+from limelight.show.drawn import drawn
 from limelight.theory.sample_size import chance_of_other_top
-from limelight.verdict import CONTRADICTS, FAR, LOW_R2, verdict
+from limelight.verdict import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
 from limelight.view import PathGradients
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
@@ -158,7 +159,8 @@ def test_fifty_labels() -> None:
     compared = limelight.explain(model, SIX, "leave-one-out", target="all")
     assert len(compared) == 50
     for e in compared:
-        assert warnings_of(e) == ()
+        little = bool(np.abs(e.weights).sum() < LITTLE["logit"])
+        assert [said.partition(":")[0] for said in warnings_of(e)] == little * ["these words barely move the model"]
         for j in np.flatnonzero(evidence(e).told):
             assert spoken_for(e, int(j)) == (e.target if e.weights[j] > 0 else None)
 
@@ -335,8 +337,40 @@ def test_python_warns_once_for_each_explanation_and_names_the_callers_line() -> 
     assert len(warned(lambda: limelight.explain(model, ["xyzzy", "a great film", "qwertz"]))) == 2
     assert len(warned(lambda: limelight.explain(model, "xyzzy qwertz", target="all"))) == 2
     compared = warned(lambda: limelight.compare(model, "xyzzy qwertz"))
-    assert [str(own.message).partition(" ")[0] for own in compared] == ["lime", "lime-limit", "shapley"]
+    why = {str(own.message).partition(" ")[0]: str(own.message).partition(": ")[2][:11] for own in compared}
+    assert why.pop("lime") == why.pop("lime-limit") == why.pop("shapley") == "no weight c"
+    assert set(why.values()) == {"these words"}  # attention and gradients are drawn, whatever they are worth
     assert all(own.filename == __file__ for own in compared)
+
+
+@pytest.mark.parametrize(("factor", "little"), [(0.99, True), (1.01, False)])
+@pytest.mark.parametrize("output", ["logit", "log-odds", "probability"])
+def test_words_that_barely_move_the_model(output: str, factor: float, little: bool) -> None:
+    weights = np.array([3.0, -1.0, 0.0]) / 4.0 * LITTLE[output] * factor
+    assert moves_little(explained(weights=weights, parameters={"output": output})) is little
+
+
+def test_words_that_barely_move_the_model_have_no_full_colour() -> None:
+    model = model_of(lambda kept: kept @ np.array([0.004, -0.002, 0.0, 0.001, 0.0, 0.003]))
+    e = limelight.explain(model, SIX, "leave-one-out", target="positive")
+    assert warnings_of(e)[0].startswith("these words barely move the model: ")
+    assert [shade.level for shade in drawn(e).shades] == [1, 1, 0, 1, 0, 1]
+    assert Explanation.from_dict(e.to_dict()) == e
+    moving = limelight.explain(model_of(lambda kept: 4.0 * kept[:, 0]), SIX, "leave-one-out", target="positive")
+    assert max(shade.level for shade in drawn(moving).shades) > 1
+    assert warnings_of(moving) == ()
+
+
+def test_methods_that_do_not_measure_changes_learn_from_those_that_do() -> None:
+    """Attention alone cannot tell that words do nothing; beside Shapley values of nothing it is drawn pale."""
+    model = limelight.load()
+    alone = limelight.explain(model, "xyzzy qwertz", "alpha-avg")
+    assert warnings_of(alone) == ()
+    beside = limelight.compare(model, "xyzzy qwertz", ["alpha-avg", "shapley"])["alpha-avg"]
+    assert warnings_of(beside)[0].startswith("these words barely move the model: ")
+    assert np.array_equal(beside.weights, alone.weights)
+    moved = limelight.compare(model, "a great film", ["alpha-avg", "shapley"])["alpha-avg"]
+    assert warnings_of(moved) == ()
 
 
 def test_the_verdict_is_part_of_the_json() -> None:

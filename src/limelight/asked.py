@@ -38,6 +38,7 @@ from limelight.explanation import Explanation, Prediction
 from limelight.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
 from limelight.outputs import Output, Quantity, probabilities
 from limelight.progress import Progress, Watching
+from limelight.verdict import little_for_all
 from limelight.view import Divisible, KnowsReasons, Perturbable, Removal, View
 
 Chosen = tuple[Method, Way]
@@ -143,7 +144,7 @@ class Asked:
                 if not explanations:
                     raise
                 raise Interrupted(explanations) from None
-        return explanations
+        return little_for_all(explanations)
 
     def _sharing_time(self, chosen: Sequence[Chosen]) -> Iterator[tuple[Asked, Chosen]]:
         """Each method with what is asked of it: those that draw share the seconds, and who needs less leaves more."""

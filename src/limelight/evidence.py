@@ -125,6 +125,11 @@ def warnings_of(explanation: Explanation) -> tuple[str, ...]:
     return tuple(map(str, said)) if isinstance(said, list | tuple) else ()
 
 
+def barely_moves(explanation: Explanation) -> bool:
+    """Whether all words together hardly move the output, so that no word is drawn in full colour."""
+    return explanation.diagnostics.get("barely_moves") is True
+
+
 def ending_of(explanation: Explanation) -> str | None:
     """How a run of samples ended, where it did as it was told to: nothing to be warned of. Samplers say it last."""
     stopped, until = (explanation.diagnostics.get(name) for name in ("stopped", "until"))

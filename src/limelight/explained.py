@@ -13,7 +13,7 @@ from limelight.errors import NumericalError, shown
 from limelight.explainers.method import Approximate, Bounded, Exact, Method, Question, Sampled, Way, Weights
 from limelight.explanation import Explanation, GroupWeights, Prediction
 from limelight.features import NOBODY, Features, Parts
-from limelight.verdict import verdict
+from limelight.verdict import moves_little, verdict, with_little_effect
 from limelight.view import KnowsWords, Noting
 
 
@@ -74,8 +74,9 @@ def explained(
         diagnostics={**stated, **weights.diagnostics},
         notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
     )
-    said = verdict(explanation, weights.warnings)
-    return replace(explanation, diagnostics={**explanation.diagnostics, "warnings": said})
+    said = {"warnings": verdict(explanation, weights.warnings)}
+    explanation = replace(explanation, diagnostics={**explanation.diagnostics, **said})
+    return with_little_effect(explanation) if method.changes and moves_little(explanation) else explanation
 
 
 def _as_it_came_to_be(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from limelight.evidence import Evidence, evidence, rounding_of
+from limelight.errors import shown
+from limelight.evidence import Evidence, barely_moves, evidence, rounding_of, warnings_of
+from limelight.explainers.method import find
 from limelight.explanation import Explanation
 from limelight.theory.sample_size import chance_of_other_top, samples_for_stable_top
 
@@ -36,6 +39,10 @@ MOST_ADVISED = 10**6
 SATURATED = 1e-4
 """Closer to 0 or 1 than this a probability moves by less than the digits that it is shown with: by 0.01 %."""
 
+LITTLE = {"logit": 0.02, "log-odds": 0.02, "probability": 0.005}
+"""All words together move the model barely where their weights hand out less than this: half of a percentage point of
+a probability, at most. The numbers of a regression have no such scale, and none is guessed."""
+
 
 def verdict(explanation: Explanation, of_way: Sequence[str] = ()) -> list[str]:
     """The most important first. `of_way` is what the computation itself has to say."""
@@ -46,6 +53,41 @@ def verdict(explanation: Explanation, of_way: Sequence[str] = ()) -> list[str]:
     else:
         said = [nothing] if nothing is not None else [*_of_surrogate(explanation), *_of_noise(explanation, own)]
     return [*said, *of_way, *_of_output(explanation)]
+
+
+def moves_little(explanation: Explanation) -> bool:
+    """Whether weights that are changes of the output add up to next to nothing, whatever their signs."""
+    if explanation.prediction.kind == "regression" or not len(explanation):
+        return False
+    least = LITTLE.get(str(explanation.parameters.get("output", "logit")))
+    return least is not None and float(np.abs(explanation.weights).sum()) < least
+
+
+def with_little_effect(explanation: Explanation) -> Explanation:
+    """A copy that is drawn without full colour, and says first that its words barely move the model."""
+    said = list(warnings_of(explanation))
+    if not evidence(explanation).is_empty:  # what tells nothing says so already
+        said.insert(
+            0,
+            "these words barely move the model: all of them together change the output for "
+            f"{shown(explanation.target)} by next to nothing, so do not read a reason into them",
+        )
+    return replace(explanation, diagnostics={**explanation.diagnostics, "barely_moves": True, "warnings": said})
+
+
+def little_for_all(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """Explanations of one text: weights that are no changes of the output, such as attention, tell nothing of how far
+    the words move it; where another method's do, and it is next to nothing, all of that label say so."""
+    of = {(e.target, e.against) for e in explanations if barely_moves(e)}
+    moved = {(e.target, e.against) for e in explanations if _moves_more(e)}
+    little = of - moved
+    return [
+        with_little_effect(e) if (e.target, e.against) in little and not barely_moves(e) else e for e in explanations
+    ]
+
+
+def _moves_more(explanation: Explanation) -> bool:
+    return find(explanation.method).changes and not barely_moves(explanation)
 
 
 def _nothing_told(explanation: Explanation, own: Evidence) -> str | None:

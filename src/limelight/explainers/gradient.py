@@ -20,10 +20,10 @@ _VANISHES = (
     "use g-l2 or gxi"
 )
 
-g_avg = method("g-avg", label="G-avg", summary="Mean of the gradient's coordinates")
+g_avg = method("g-avg", label="G-avg", summary="Mean of the gradient's coordinates", changes=False)
 g_l1 = method("g-l1", label="G-l1", summary="L1 norm of the gradient", signed=False)
 g_l2 = method("g-l2", label="G-l2", summary="L2 norm of the gradient", signed=False)
-gxi = method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t} f")
+gxi = method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t} f", changes=False)
 
 
 def _reduced(

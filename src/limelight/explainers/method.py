@@ -277,12 +277,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Method:
-    """A method as users see it. `signed`: a weight below zero speaks against the target; without, none is negative."""
+    """A method as users see it.
+
+    `signed`: a weight below zero speaks against the target; without, none is negative. `changes`: a weight is a change
+    of the output, in its units, as those of LIME and Shapley values are and those of attention are not.
+    """
 
     id: str
     label: str
     summary: str
     signed: bool
+    changes: bool
     default: bool
     ways: list[Way] = field(default_factory=list)
 
@@ -368,11 +373,12 @@ OF_OTHERS = ("lime", "shapley", "leave-one-out", "integrated-gradients", "alpha-
 _declared: dict[str, Method] = {}
 
 
-def method(id: str, *, label: str, summary: str, signed: bool = True) -> Method:
-    """Declare a method; `limelight.methods()` lists it from now on."""
+def method(id: str, *, label: str, summary: str, signed: bool = True, changes: bool | None = None) -> Method:
+    """Declare a method; `limelight.methods()` lists it from now on. Signed weights are changes of the output, unless
+    `changes` says otherwise."""
     if id in _declared:
         raise ValueError(f"two methods are called {id!r}")
-    _declared[id] = Method(id, label, summary, signed, default=id in FIGURE_1)
+    _declared[id] = Method(id, label, summary, signed, signed if changes is None else changes, default=id in FIGURE_1)
     return _declared[id]
 
 

@@ -103,7 +103,7 @@ _SENTENCES = {
     ("intercept",): "intercept {intercept:+.3f}",
 }
 """How numbers that methods say of themselves are told, by their keys; all others by their own name."""
-_TOLD_ELSEWHERE = ("warnings", "unknown", "rounding", "error")
+_TOLD_ELSEWHERE = ("warnings", "barely_moves", "unknown", "rounding", "error")
 """What views have a place of their own for: the verdict, the words with a mark, the accuracy in words."""
 _FOR_PROGRAMS = (
     "nodes",

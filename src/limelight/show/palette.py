@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.arrays import Floats
+from limelight.evidence import barely_moves
 from limelight.explanation import Explanation
 
 Rgb = tuple[int, int, int]
@@ -102,8 +103,11 @@ def hue_of(explanation: Explanation, weight: float) -> Hue:
 def shades(explanation: Explanation, weights: Floats, told: npt.NDArray[np.bool_]) -> list[Shade]:
     """How each of these weights is drawn: those of features or of groups, relative to the largest of them.
 
-    What is told from zero has at least level 1, and the rest none.
+    What is told from zero has at least level 1, and the rest none. Where all words together barely move the model, none
+    has more than level 1.
     """
+    if barely_moves(explanation):
+        return [Shade(hue_of(explanation, w), int(own)) for w, own in zip(map(float, weights), told, strict=True)]
     finite = np.where(np.isfinite(weights) & told, weights, 0.0)
     largest = float(np.abs(finite).max(initial=0.0))
     return [Shade(hue_of(explanation, w), _level(w, largest)) for w in map(float, finite)]
