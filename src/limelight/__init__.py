@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from limelight.models.words.attention import AttentionClassifier, AttentionConfig
     from limelight.models.words.transformer import TransformerClassifier
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "AttentionClassifier",
