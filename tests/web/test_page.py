@@ -51,9 +51,9 @@ def opened(tab: Browser, address: str, **look: Any) -> None:
 
 def settled(tab: Browser) -> None:
     """Wait until nothing is being asked any more."""
-    quiet = """((all) => all.length > 0 && all.every(
-        (rows) => rows.getAttribute("aria-busy") === "false" && !rows.classList.contains("stale")
-    ))([...document.querySelectorAll(".rows")])"""
+    quiet = """((all) => all.length > 0 && all.every((rows) => rows.getAttribute("aria-busy") === "false"))(
+        [...document.querySelectorAll(".rows")]
+    )"""
     until(lambda: tab.evaluate(quiet))
 
 
@@ -76,7 +76,7 @@ def chosen(tab: Browser, label: str, value: str) -> None:
 
 
 def said(tab: Browser) -> str:
-    return str(tab.evaluate("document.querySelector('.prediction').innerText"))
+    return str(tab.evaluate("document.querySelector('.prediction')?.innerText ?? ''"))
 
 
 def words(tab: Browser, row: str) -> list[tuple[str, str]]:

@@ -86,6 +86,8 @@ def test_the_words_of_a_corpus_are_the_librarys(given: Running, folders: Path) -
     )
     for line in answer["lines"]:
         line.pop("shown")
+    asked = answer.pop("asked")
+    assert (asked["method"], asked["target"], asked["all_words"]) == ("shapley", "positive", True)
     assert answer == json.loads(json.dumps(expected))
 
 
@@ -141,7 +143,7 @@ def test_the_views_in_a_browser(given: Running, tmp_path: Path) -> None:
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
             tab.evaluate(go.format("Corpus"))
             until(lambda: tab.evaluate("document.querySelectorAll('.corpus-words tbody tr').length") > 0)
-            assert tab.evaluate("document.querySelectorAll('.corpus-texts tbody tr').length") == 24
+            until(lambda: tab.evaluate("document.querySelectorAll('.corpus-texts tbody tr').length") == 24)
             assert ATTACK in tab.evaluate("document.querySelector('.corpus-texts').innerText")
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
         link = tab.evaluate("location.href")

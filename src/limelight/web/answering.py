@@ -18,6 +18,7 @@ from limelight.web.asking import (
     Plan,
     RemoveRequest,
     TextRequest,
+    echo,
     looked_at,
     output_of,
     planned,
@@ -32,7 +33,7 @@ from limelight.web.site import Site
 def predicted(request: TextRequest, site: Site) -> dict[str, Any]:
     """What the model says of a text."""
     served = site.model(request.model)
-    return drawn_prediction(predict(site.view(served, text_of(request, site))))
+    return {"asked": echo(request, site), **drawn_prediction(predict(site.view(served, text_of(request, site))))}
 
 
 def explained(request: ExplainRequest, site: Site, job: Job) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def explained(request: ExplainRequest, site: Site, job: Job) -> dict[str, Any]:
         explanations += plan.asked(i, JobProgress(job)).explanations(plan.view, [method])
     comparison = Comparison(tuple(explanations))
     return {
+        "asked": echo(request, site),
         "comparison": comparison.to_dict(),
         "prediction": drawn_prediction(comparison.prediction),
         "text": drawn_text(plan.view, plan.features),
@@ -56,10 +58,11 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
 
     A method that cannot be asked says so in its own row, and the others go on.
     """
-    plan = planned(request, site)
+    plan, asked = planned(request, site), echo(request, site)
     job.tell(
         "begun",
         {
+            "asked": asked,
             "job": job.id,
             "methods": [{"id": method.id, "label": method.label} for method in plan.methods],
             "prediction": drawn_prediction(predict(plan.view)),
@@ -70,30 +73,31 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
     # What is quick is there at once: nobody waits for samples to see a gradient.
     for i in sorted(range(len(plan.methods)), key=lambda i: plan.ways[i].sampled):
         try:
-            progress = RowProgress(job, i) if request.settle else JobProgress(job, {"row": i})
+            about = {"asked": asked, "row": i}
+            progress = RowProgress(job, about) if request.settle else JobProgress(job, about)
             explanation = plan.asked(i, progress).explanations(plan.view, [plan.methods[i]])[0]
-            job.tell("row", _row(i, explanation, True))
+            job.tell("row", {**about, **_row(explanation, True)})
         except Interrupted as cut:
-            job.tell_last("row", _row(i, cut.explanation, True))
+            job.tell_last("row", {**about, **_row(cut.explanation, True)})
             raise
         except LimelightError as error:
-            job.tell("failed", {"row": i, "message": visible(str(error))})
-    job.tell("done", {})
+            job.tell("failed", {**about, "message": visible(str(error))})
+    job.tell("done", {"asked": asked})
 
 
 class RowProgress(JobProgress):
     """Shows a row while its samples are drawn, each time that they have about doubled."""
 
-    def __init__(self, job: Job, row: int) -> None:
-        super().__init__(job, {"row": row})
-        self._tell, self._row = job.tell, row
+    def __init__(self, job: Job, about: dict[str, Any]) -> None:
+        super().__init__(job, about)
+        self._tell = job.tell
 
     def seen(self, explanation: Explanation) -> None:
-        self._tell("row", _row(self._row, explanation, False))
+        self._tell("row", {**self._about, **_row(explanation, False)})
 
 
-def _row(i: int, explanation: Explanation, last: bool) -> dict[str, Any]:
-    return {"row": i, "last": last, "explanation": explanation.to_dict(), "drawn": drawn_row(explanation)}
+def _row(explanation: Explanation, last: bool) -> dict[str, Any]:
+    return {"last": last, "explanation": explanation.to_dict(), "drawn": drawn_row(explanation)}
 
 
 def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:
@@ -107,6 +111,7 @@ def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:
     logits = checked_removal(plan).game(plan.features, request.removal, SILENT)(kept)
     outputs = plan.quantity.of(logits)
     return {
+        "asked": echo(request, site),
         "before": drawn_prediction(_prediction_of(plan, logits[0])),
         "after": drawn_prediction(_prediction_of(plan, logits[1])),
         "output": output_of(plan),

@@ -27,7 +27,7 @@ _ERRORS_SHOWN = 3
 
 def create_app(site: Site, door: Door | None = None) -> Application:
     """The whole server, behind its door. `app.state` of the FastAPI application inside holds the jobs."""
-    return Guard(create_interface(site), door or Door(), site.limits.body)
+    return Guard(create_interface(site), door or Door(), site.limits.body, site.id)
 
 
 def create_interface(site: Site) -> FastAPI:

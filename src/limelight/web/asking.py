@@ -101,6 +101,14 @@ def text_of(request: TextRequest, site: Site) -> Text:
     return given[0], given[1]
 
 
+def echo(request: TextRequest, site: Site) -> dict[str, Any]:
+    """All that was asked, to be sent back with every answer, so that nobody takes it for the answer to something else.
+
+    A model that was not named is the first one, and is named here.
+    """
+    return {**request.model_dump(), "model": request.model if request.model is not None else site.first}
+
+
 def target_of(request: FeaturesRequest) -> Target | None:
     if request.against is None:
         return request.target

@@ -84,13 +84,13 @@ class ServedCorpus:
         with self._lock:
             table = self._corpus.texts(**request.model_dump()).to_dict()
         lines = [{name: _visible(value) for name, value in line.items()} for line in table["lines"]]
-        return {**table, "lines": lines}
+        return {"asked": request.model_dump(), **table, "lines": lines}
 
     def words(self, request: WordsRequest) -> dict[str, Any]:
         with self._lock:
             table = self._corpus.words(**request.model_dump()).to_dict()
         lines = [{**line, "shown": visible(line["word"])} for line in table["lines"]]
-        return {**table, "lines": lines}
+        return {"asked": request.model_dump(), **table, "lines": lines}
 
     def text(self, request: RowRequest) -> dict[str, Any]:
         """One text; the comparison is None where nothing could be explained."""
@@ -102,6 +102,7 @@ class ServedCorpus:
             raise InputError(f"the corpus has no row {shown(request.row)}: choose one from its table")
         first = found.explanations[0] if found.explanations else None
         return {
+            "asked": request.model_dump(),
             "id": visible(found.id),
             "truth": found.truth,
             "text": None if first is None else first.text if isinstance(first.text, str) else list(first.text),

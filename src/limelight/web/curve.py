@@ -19,7 +19,7 @@ from limelight.stored import numbers_written
 from limelight.theory.ratio_game import RatioGame
 from limelight.view import RatioView
 from limelight.web.answering import checked_removal
-from limelight.web.asking import CurveRequest, Plan, looked_at
+from limelight.web.asking import CurveRequest, Plan, echo, looked_at
 from limelight.web.jobs import Job, JobProgress
 from limelight.web.site import Site
 
@@ -57,6 +57,7 @@ def curves(request: CurveRequest, site: Site, job: Job) -> dict[str, Any]:
     tables = outputs.reshape(len(rows), len(sizes))
     around = _exact(game, sizes) if game is not None else _sampled(tables, len(kept))
     return {
+        "asked": echo(request, site),
         "sizes": sizes.tolist(),
         "features": len(plan.features),
         "orders": {name: numbers_written(own) for name, own in zip(kept, tables, strict=False)},

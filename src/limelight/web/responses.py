@@ -74,9 +74,9 @@ class Events(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, jobs: Jobs, client: str, work: Callable[[Job], Any]) -> None:
+    def __init__(self, jobs: Jobs, client: str, asked: dict[str, Any], work: Callable[[Job], Any]) -> None:
         super().__init__(media_type=self.media_type)
-        self._job = jobs.start(client, "long", work)
+        self._asked, self._job = asked, jobs.start(client, "long", work)
         del self.headers["content-length"]
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -96,21 +96,21 @@ class Events(Response):
 
     async def _tell(self, send: Send) -> None:
         assert self._job.future is not None
-        await send(_event("job", {"job": self._job.id}))
+        await send(_event("job", {"asked": self._asked, "job": self._job.id}))
         while (event := await self._job.events.get()) is not None:
             await send(_event(*event))
-        await send(_last(self._job))
+        await send(_last(self._job, self._asked))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _last(job: Job) -> Message:
-    """How a job ended, if not by its own `done`."""
+def _last(job: Job, asked: dict[str, Any]) -> Message:
+    """How a job ended, if not by its own `done`. Like all errors, one that is told here holds nothing of the text."""
     assert job.future is not None
     error = None if job.future.cancelled() else job.future.exception()
     if job.future.cancelled() or isinstance(error, Stopped):
-        return _event("stopped", {})
+        return _event("stopped", {"asked": asked})
     if error is None:
-        return _event("end", {})
+        return _event("end", {"asked": asked})
     if isinstance(error, LimelightError):
         error = refusals.of_error(error)
     if not isinstance(error, Refusal):

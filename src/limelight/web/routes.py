@@ -16,6 +16,8 @@ from limelight.web.asking import (
     ExportRequest,
     RemoveRequest,
     TextRequest,
+    echo,
+    text_of,
 )
 from limelight.web.corpora import RowRequest, ServedCorpus, TextsRequest, WordsRequest
 from limelight.web.curve import curves
@@ -61,7 +63,8 @@ def add_routes(app: FastAPI, site: Site, jobs: Jobs) -> None:
     @app.post(f"{ROOT}/compare", responses=_EVENTS)
     async def compare(body: ExplainRequest, request: Request) -> Response:
         """The same as server-sent events: `begun`, `progress`, a `row` for each method as it comes, `done`."""
-        return Events(jobs, client_of(request), lambda job: explained_in_steps(body, site, job))
+        text_of(body, site)  # what is too long is refused before it is worked on
+        return Events(jobs, client_of(request), echo(body, site), lambda job: explained_in_steps(body, site, job))
 
     @app.post(f"{ROOT}/remove", responses=_JSON)
     async def remove(body: RemoveRequest, request: Request) -> Response:

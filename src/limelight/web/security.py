@@ -44,7 +44,8 @@ HEADERS = {
 }
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 INTERFACE = "/api/"
-_LONGEST_HEADER = 4096
+SERVER = "limelight-server"
+"""The header that tells one run of the server from another: which models a name stands for is a matter of the run."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,9 @@ class Guard:
     it says, which may hold a text.
     """
 
-    def __init__(self, app: Application, door: Door, largest_body: int) -> None:
+    def __init__(self, app: Application, door: Door, largest_body: int, server: str) -> None:
         self._app, self._door, self._largest = app, door, largest_body
+        self._headers = [(name.encode(), value.encode()) for name, value in {**HEADERS, SERVER: server}.items()]
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -160,7 +162,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 begun = True
                 given = {name.lower() for name, _ in message["headers"]}
-                own = [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in given]
+                own = [(name, value) for name, value in self._headers if name not in given]
                 message["headers"] = [*message["headers"], *own]
             await send(message)
 

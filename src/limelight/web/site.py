@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -93,10 +94,17 @@ class Site:
         self._views = Views(self.limits.views)
         self.corpus, self.evaluation = corpus, evaluation
         self._described = [served.described() for served in models]
+        self.id = secrets.token_urlsafe(16)
+        """Of this run of the server: two runs may give one name to two models, and so may share no numbers."""
+
+    @property
+    def first(self) -> str:
+        """The name of the model that is meant where none is named."""
+        return next(iter(self._models))
 
     def model(self, name: str | None) -> Served:
         """By its name; the first where none is named."""
-        return self._models[known_name("model", name, self._models) if name is not None else next(iter(self._models))]
+        return self._models[known_name("model", name, self._models) if name is not None else self.first]
 
     def view(self, served: Served, text: Text) -> View:
         return self._views.of(served, text)

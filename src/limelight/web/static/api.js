@@ -4,6 +4,12 @@ const ROOT = "/api/v1";
 const TOKEN = "limelight-token";
 const CLIENT = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+let server = null, elsewhere = () => {};
+
+// Which run of the server answers, and who is told when it is another one: its models may be others under the same names.
+export const ofServer = () => server;
+export const onAnotherServer = (told) => { elsewhere = told; };
+
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -45,16 +51,30 @@ const asked = async (path, options) => {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, "the server does not answer: is it still running?");
   }
+  const by = response.headers.get("Limelight-Server");
+  if (server !== null && by !== server) {
+    server = by;
+    elsewhere();
+    throw new DOMException("another server", "AbortError");
+  }
+  server = by;
   if (!response.ok) throw await refused(response);
   return response;
 };
 
+// What was asked, as the server says it, and which server it was.
+const signed = (answer, by) => ({ ...answer, asked: { ...answer.asked, server: by } });
+
 export const get = async (path) => (await asked(path, {})).json();
 
-export const post = async (path, body, signal) =>
-  (await asked(path, { method: "POST", body: JSON.stringify(body), signal })).json();
+export const post = async (path, body, signal) => {
+  const response = await asked(path, { method: "POST", body: JSON.stringify(body), signal });
+  return signed(await response.json(), response.headers.get("Limelight-Server"));
+};
 
 export const file = async (path, body) => (await asked(path, { method: "POST", body: JSON.stringify(body) })).blob();
+
+export const isAbort = (error) => error.name === "AbortError";
 
 // Each event as it comes: [name, data].
 export async function* events(path, body, signal) {
@@ -62,16 +82,16 @@ export async function* events(path, body, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      throw isAbort(error) ? error : new Refused(0, "the server does not answer any more: is it still running?");
+    });
     if (done) return;
     rest += value;
     const whole = rest.split("\n\n");
     rest = whole.pop();
     for (const one of whole) {
       const [name, data] = one.split("\n").map((line) => line.slice(line.indexOf(": ") + 2));
-      yield [name, JSON.parse(data)];
+      yield [name, signed(JSON.parse(data), response.headers.get("Limelight-Server"))];
     }
   }
 }
-
-export const isAbort = (error) => error.name === "AbortError";

@@ -1,7 +1,8 @@
 // The corpus: its texts with filters, its words with intervals; a click opens a text.
 
-import { get, post } from "./api.js";
-import { announce, chooser, element, labelled } from "./dom.js";
+import { get, ofServer } from "./api.js";
+import { Board } from "./board.js";
+import { chooser, element, labelled } from "./dom.js";
 
 const PAGE = 50;
 const number = (value, digits = 3) => (value === null ? "" : value.toFixed(digits).replace("-", "−"));
@@ -41,7 +42,10 @@ export class CorpusView {
     this.open = open;
     this.texts = { wrong: null, label: null, truth: null, disagreement: null, contains: null, order: "row", offset: 0, limit: PAGE };
     this.words = { method: null, target: null, order: "effect", contains: null, all_words: false, offset: 0, limit: PAGE };
+    this.opened = null;
+    this.board = new Board((kind) => this.#question(kind));
     this.trouble = element("p", { class: "warning", role: "alert", hidden: true });
+    this.status = element("p", { class: "unseen", role: "status" });
     this.about = element("p", { class: "quiet" }, "Reading the corpus …");
     this.textFilters = element("div", { class: "filters" });
     this.wordFilters = element("div", { class: "filters" });
@@ -53,6 +57,7 @@ export class CorpusView {
       element("h2", {}, "Corpus"),
       this.about,
       this.trouble,
+      this.status,
       element("h2", {}, "Texts"),
       this.textFilters,
       this.textTable,
@@ -60,28 +65,57 @@ export class CorpusView {
       this.wordFilters,
       this.wordTable
     );
+    this.#placeAll();
     this.#begin();
   }
 
-  async #guarded(work) {
-    try {
-      await work();
-      this.trouble.hidden = true;
-    } catch (error) {
-      this.trouble.hidden = false;
-      this.trouble.textContent = error.message;
-    }
+  // The questions of the two tables are their filters; a text that is opened is asked for by its row.
+  #question(kind) {
+    const server = ofServer();
+    if (kind === "opened") return this.opened === null ? null : { server, row: this.opened };
+    return { server, ...(kind === "texts" ? this.texts : this.words) };
   }
 
-  #begin() {
-    return this.#guarded(async () => {
+  #placeAll() {
+    const { board } = this, kinds = ["texts", "words", "opened"];
+    const tell = (own) => this.#tell(kinds.map((kind) => own[kind]).find(Boolean).error.message);
+    board.place({ root: this.trouble, troubles: kinds, draw: tell, clear: () => { this.trouble.hidden = true; } });
+    board.place({ root: this.status, needs: ["texts"], draw: ({ texts }) => { this.status.textContent = `${texts.total} texts.`; } });
+    board.place({ root: this.textTable, needs: ["texts"], holds: true, draw: ({ texts }) => this.#drawTexts(texts) });
+    board.place({ root: this.wordTable, needs: ["words"], holds: true, draw: ({ words }) => this.#drawWords(words) });
+  }
+
+  #tell(sentence) {
+    this.trouble.hidden = false;
+    this.trouble.textContent = sentence;
+  }
+
+  async #begin() {
+    try {
       this.corpus = await get("/corpus");
-      const { documents, complete, methods } = this.corpus;
-      this.about.textContent = `${documents.toLocaleString("en")} texts, explained by ${methods.join(", ")}${complete ? "" : "; the run is not finished, and this is what it holds by now"}`;
-      this.#drawFilters();
-      await this.#drawTexts();
-      await this.#drawWords();
-    });
+    } catch (error) {
+      this.#tell(error.message);
+      return;
+    }
+    const { documents, complete, methods } = this.corpus;
+    this.about.textContent = `${documents.toLocaleString("en")} texts, explained by ${methods.join(", ")}${complete ? "" : "; the run is not finished, and this is what it holds by now"}`;
+    this.#drawFilters();
+    this.#askTexts();
+    this.#askWords();
+  }
+
+  #askTexts() {
+    this.board.refresh();
+    this.board.ask("texts", "/corpus/texts", {}, (answer) => this.board.hear({ texts: answer }));
+  }
+
+  #askWords() {
+    this.board.refresh();
+    this.board.ask("words", "/corpus/words", {}, (answer) => this.board.hear({ words: answer }));
+  }
+
+  close() {
+    this.board.close();
   }
 
   #drawFilters() {
@@ -89,7 +123,7 @@ export class CorpusView {
     const set = (own, name, read, draw) => (value) => {
       own[name] = read(value);
       own.offset = 0;
-      this.#guarded(() => draw());
+      draw();
     };
     const orNull = (value) => (value === "" ? null : value);
     const typed = (own, draw) => {
@@ -97,7 +131,7 @@ export class CorpusView {
       made.addEventListener("change", () => set(own, "contains", (value) => orNull(value.trim()), draw)(made.value));
       return made;
     };
-    const drawTexts = () => this.#drawTexts(), drawWords = () => this.#drawWords();
+    const drawTexts = () => this.#askTexts(), drawWords = () => this.#askWords();
     const yes = { "": null, right: false, wrong: true };
     this.textFilters.replaceChildren(
       labelled("The model is", chooser([["", "right or wrong"], ["right", "right"], ["wrong", "wrong"]], "", set(this.texts, "wrong", (value) => yes[value], drawTexts))),
@@ -111,7 +145,7 @@ export class CorpusView {
       labelled("Weights by", chooser(questions, "0", (i) => {
         const { method, target, against } = this.corpus.questions[Number(i)];
         Object.assign(this.words, { method, target, against, offset: 0 });
-        this.#guarded(drawWords);
+        drawWords();
       })),
       labelled("Order", chooser([["effect", "largest effect"], ["for", "most for"], ["against", "most against"], ["texts", "most texts"], ["signs", "changes its sign"], ["word", "by name"]], "effect", set(this.words, "order", (value) => value, drawWords))),
       labelled("Contains", typed(this.words, drawWords)),
@@ -119,13 +153,12 @@ export class CorpusView {
     );
   }
 
-  async #drawTexts() {
-    const answer = await post("/corpus/texts", this.texts);
+  #drawTexts(answer) {
     const lines = answer.lines.map((line) =>
       element(
         "tr",
         {},
-        element("th", { scope: "row", class: "text-cell" }, element("button", { type: "button", class: "opens", onclick: () => this.#guarded(() => this.#openText(line.row)) }, element("bdi", {}, line.beginning || line.id))),
+        element("th", { scope: "row", class: "text-cell" }, element("button", { type: "button", class: "opens", onclick: () => this.#openText(line.row) }, element("bdi", {}, line.beginning || line.id))),
         element("td", {}, line.id),
         element("td", {}, line.error ? "not explained" : line.label ?? ""),
         element("td", {}, line.truth ?? ""),
@@ -136,13 +169,11 @@ export class CorpusView {
     );
     this.textTable.replaceChildren(
       table(["text", "id", "model says", "truth", "", "sure", "methods disagree"], lines, "Texts of the corpus"),
-      pages(answer.total, answer.offset, (offset) => { this.texts.offset = offset; this.#guarded(() => this.#drawTexts()); })
+      pages(answer.total, answer.offset, (offset) => { this.texts.offset = offset; this.#askTexts(); })
     );
-    announce(`${answer.total} texts.`);
   }
 
-  async #drawWords() {
-    const answer = await post("/corpus/words", this.words);
+  #drawWords(answer) {
     const lines = answer.lines.map((line) =>
       element(
         "tr",
@@ -152,7 +183,7 @@ export class CorpusView {
         element("td", { class: line.told ? "" : "faint" }, line.low === null ? "" : `${number(line.low)} to ${number(line.high)}`),
         element("td", {}, String(line.texts)),
         element("td", {}, `${line.speaks_for} / ${line.speaks_against}`),
-        element("td", {}, element("button", { type: "button", class: "opens", onclick: () => this.#guarded(() => this.#openText(line.largest_row)) }, "most for"), " · ", element("button", { type: "button", class: "opens", onclick: () => this.#guarded(() => this.#openText(line.smallest_row)) }, "most against"))
+        element("td", {}, element("button", { type: "button", class: "opens", onclick: () => this.#openText(line.largest_row) }, "most for"), " · ", element("button", { type: "button", class: "opens", onclick: () => this.#openText(line.smallest_row) }, "most against"))
       )
     );
     if (!answer.total) {
@@ -161,14 +192,18 @@ export class CorpusView {
     }
     this.wordTable.replaceChildren(
       table(["word", "mean effect", "interval", "texts", "texts for / against", "examples"], lines, "Words of the corpus"),
-      pages(answer.total, answer.offset, (offset) => { this.words.offset = offset; this.#guarded(() => this.#drawWords()); })
+      pages(answer.total, answer.offset, (offset) => { this.words.offset = offset; this.#askWords(); })
     );
   }
 
-  async #openText(row) {
-    const found = await post("/corpus/text", { row });
-    if (found.text === null) throw new Error(Object.values(found.errors)[0] ?? "this text could not be explained");
-    if (!found.kept) throw new Error("the corpus was run without its texts, so this one cannot be opened: run it with --keep-text");
-    this.open(...(Array.isArray(found.text) ? found.text : [found.text]));
+  #openText(row) {
+    this.opened = row;
+    this.board.refresh();
+    this.board.ask("opened", "/corpus/text", {}, ({ asked, text, kept, errors }) => {
+      const refuse = (message) => this.board.hear({ opened: { asked, error: { message } } });
+      if (text === null) refuse(Object.values(errors)[0] ?? "this text could not be explained");
+      else if (!kept) refuse("the corpus was run without its texts, so this one cannot be opened: run it with --keep-text");
+      else this.open(...(Array.isArray(text) ? text : [text]));
+    });
   }
 }

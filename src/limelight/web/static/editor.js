@@ -21,7 +21,7 @@ export class Editor {
   constructor(title, hint, oninput) {
     this.back = element("div", { class: "behind" });
     this.back.setAttribute("aria-hidden", "true");
-    this.area = element("textarea", { class: "letters", spellcheck: false, rows: 3, dir: "auto" });
+    this.area = element("textarea", { class: "letters", spellcheck: false, autocomplete: "off", rows: 3, dir: "auto" });
     this.area.addEventListener("input", () => this.#typed(oninput));
     this.area.addEventListener("scroll", () => this.#scrolled());
     this.root = labelled(title, this.area, hint);
@@ -29,7 +29,6 @@ export class Editor {
     this.area.replaceWith(both);
     both.append(this.area);
     this.marks = [];
-    this.shown = "";
   }
 
   get text() {
@@ -38,8 +37,7 @@ export class Editor {
 
   set text(text) {
     if (this.area.value !== text) this.area.value = text;
-    this.marks = [];
-    this.#draw();
+    this.plain();
   }
 
   // The colours of an explanation: a class for each span of each feature.
@@ -53,22 +51,15 @@ export class Editor {
     this.#draw();
   }
 
-  // Until new colours come, old ones move with the words that they belong to.
+  // Another text has other colours.
   #typed(oninput) {
-    const before = this.shown, now = this.area.value;
-    let same = 0;
-    while (same < before.length && same < now.length && before[same] === now[same]) same += 1;
-    let last = 0;
-    while (
-      last < before.length - same && last < now.length - same &&
-      before[before.length - 1 - last] === now[now.length - 1 - last]
-    ) last += 1;
-    const moved = now.length - before.length, changed = before.length - last;
-    this.marks = this.marks
-      .map((mark) => (mark.start >= changed ? { ...mark, start: mark.start + moved, end: mark.end + moved } : mark))
-      .filter((mark) => mark.end <= same || mark.start >= now.length - last);
-    this.#draw();
+    this.plain();
     oninput();
+  }
+
+  plain() {
+    this.marks = [];
+    this.#draw();
   }
 
   #draw() {
@@ -81,7 +72,10 @@ export class Editor {
     }
     // A line that ends the text is as high as any other.
     this.back.replaceChildren(...parts, `${text.slice(at)}\n`);
-    this.shown = text;
+    this.fit();
+  }
+
+  fit() {
     this.area.style.height = "auto";
     this.area.style.height = `${Math.min(this.area.scrollHeight + 2, 420)}px`;
     this.#scrolled();

@@ -40,11 +40,11 @@ export const sharing = (pane) => {
       type: "button",
       class: "export",
       onclick: async () => {
-        const comparison = pane.comparison();
-        if (!comparison) return;
+        const kept = pane.comparison();
+        if (!kept) return;
+        const { comparison, about } = kept;
         try {
           trouble.hidden = true;
-          const about = { model: pane.model.shown, seed: String(pane.settings.seed) };
           saved(await file("/export", { comparison, format, about }), `limelight.${format}`);
           announce(`Saved as ${format}.`);
         } catch (error) {
@@ -55,8 +55,9 @@ export const sharing = (pane) => {
     }, format.toUpperCase())
   );
   buttons.forEach((button, i) => { button.dataset.format = FORMATS[i]; });
-  const link = element("button", { type: "button", class: "link", onclick: () => copied(location.href, link) }, "Copy a link to this view");
+  const link = element("button", { type: "button", class: "link", onclick: () => copied(pane.address(), link) }, "Copy a link to this view");
   const python = code("The same numbers in Python"), command = code("The same numbers on the command line");
+  const recipes = element("div", {}, python.root, command.root);
   const root = element(
     "details",
     { class: "share" },
@@ -64,12 +65,11 @@ export const sharing = (pane) => {
     element("p", {}, link, element("span", { class: "quiet" }, " The link holds the text itself, behind the #: it is never sent to a server.")),
     element("p", { class: "exports" }, "Save as ", ...buttons),
     trouble,
-    python.root,
-    command.root
+    recipes
   );
-  const update = () => {
-    python.body.firstChild.textContent = pane.recipe?.python ?? "";
-    command.body.firstChild.textContent = pane.recipe?.command ?? "";
+  const show = (recipe) => {
+    python.body.firstChild.textContent = recipe.python;
+    command.body.firstChild.textContent = recipe.command;
   };
-  return { root, update };
+  return { root, recipes, show, clear: () => show({ python: "", command: "" }) };
 };

@@ -21,6 +21,11 @@ export class Numbers {
     this.#draw();
   }
 
+  clear() {
+    this.rows = [];
+    this.root.replaceChildren();
+  }
+
   #sort(column) {
     const same = column === this.column;
     this.direction = same && this.direction === "descending" ? "ascending" : "descending";
