@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from show.browser import Browser
@@ -24,7 +23,8 @@ LOOK = r"""(() => {
         panes: [...document.querySelectorAll(".pane")].map((pane) => ({
             model: pane.querySelector("select").value,
             text: pane.querySelector("textarea").value,
-            removed: [...pane.querySelectorAll(".toggle[aria-pressed=true]")].map((own) => Number(own.dataset.feature)),
+            removed: [...new Set([...pane.querySelectorAll(".toggle[aria-pressed=true]")].map((own) => Number(own.dataset.feature)))]
+                .sort((one, other) => one - other),
             busy: pane.querySelector(".rows").getAttribute("aria-busy"),
             trouble: pane.querySelector("[role=alert]:not([hidden])")?.textContent ?? null,
             said: [...pane.querySelectorAll(".prediction li")].map((own) => own.innerText),
@@ -42,6 +42,22 @@ LOOK = r"""(() => {
 })()"""
 
 
+_TEXT = {"model", "text"}
+_WORDS = _TEXT | {"features"}
+_QUANTITY = _WORDS | {"removal", "output", "target", "against"}
+_ROWS = _QUANTITY | {"methods", "seed", "samples", "until"}
+DEPENDS = {
+    "prediction": _TEXT,
+    "text": _WORDS,
+    "live": _QUANTITY | {"methods", "seed"},
+    "rows": _ROWS,
+    "run": _ROWS,
+    "removed": _QUANTITY | {"removed"},
+    "curve": _QUANTITY | {"seed"},
+}
+"""By the kind of an answer: what of a question it depends on."""
+
+
 def wrong(seen: dict[str, Any]) -> list[str]:
     """What belongs to something else than what stands beside it, in words; nothing where all is right."""
     found = []
@@ -49,16 +65,16 @@ def wrong(seen: dict[str, Any]) -> list[str]:
     for i, pane in enumerate(seen["panes"]):
         found += [f"pane {i}: nobody says whose this is: {node}" for node in pane["nameless"] + pane["numbers"]]
         for place in pane["places"]:
+            missing = {"server", *DEPENDS[place["kind"]]} ^ place["asked"].keys()
+            found += [f"pane {i}: {place['where']}: {place['kind']} says {sorted(missing)} or not"] if missing else []
             for name, value in expected(pane, settings).items():
                 asked = place["asked"].get(name, value)
-                if name == "removed" and place["kind"] != "removed":
-                    continue
-                if name in ("methods", "samples", "until") and place["kind"] not in ("rows", "run"):
+                if name == "methods" and place["kind"] == "live":
                     continue
                 if asked != value:
                     found.append(f"pane {i}: {place['where']}: {name} of {place['kind']} is {asked!r}, beside {value!r}")
-        plain = pane["text"].replace("\n", "").strip()
-        found += [f"pane {i}: words of another text: {own!r}" for own in pane["texts"] if own.strip() != plain]
+        letters = "".join(pane["text"].split())
+        found += [f"pane {i}: another text: {own!r}" for own in pane["texts"] if "".join(own.split()) != letters]
         if pane["behind"] != pane["text"] + "\n":
             found.append(f"pane {i}: behind the text stands {pane['behind']!r}")
     return found
@@ -92,7 +108,3 @@ def looked(tab: Browser) -> dict[str, Any]:
 def kinds(seen: dict[str, Any], pane: int = 0) -> set[str]:
     """Of what kinds the answers are that a pane shows."""
     return {place["kind"] for place in seen["panes"][pane]["places"]}
-
-
-def js(value: Any) -> str:
-    return json.dumps(value)

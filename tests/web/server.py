@@ -85,9 +85,11 @@ class Running:
 
 
 @contextmanager
-def running(models: Sequence[Served], door: Door | None = None, limits: Limits | None = None, **more: Any) -> Any:
+def running(
+    models: Sequence[Served], door: Door | None = None, limits: Limits | None = None, port: int = 0, **more: Any
+) -> Any:
     site = Site(models, limits, **more)
-    listener = bound("127.0.0.1", 0)
+    listener = bound("127.0.0.1", port)
     server = server_of(site, door or Door())
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -96,7 +96,7 @@ class Events(Response):
 
     async def _tell(self, send: Send) -> None:
         assert self._job.future is not None
-        await send(_event("job", {"asked": self._asked, "job": self._job.id}))
+        await send(_event("job", {"job": self._job.id}))
         while (event := await self._job.events.get()) is not None:
             await send(_event(*event))
         await send(_last(self._job, self._asked))

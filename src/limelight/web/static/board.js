@@ -13,7 +13,7 @@ const equal = (one, other) => one === other || (typeof one === "object" && JSON.
 const holds = (asked, question) => Object.entries(question).every(([name, value]) => equal(asked?.[name], value));
 const HIDDEN = new Set(["orders"]);
 // Too long for an attribute, and made of what other parts of the identity stand for.
-const written = (asked) => Object.fromEntries(Object.entries(asked).filter(([name]) => !HIDDEN.has(name)));
+const written = (asked, question) => Object.fromEntries(Object.keys(question).filter((name) => !HIDDEN.has(name)).map((name) => [name, asked[name]]));
 const sent = ({ server, ...question }) => question;
 // The server knows which one it is.
 
@@ -86,7 +86,10 @@ export class Board {
       for await (const [event, data] of events(path, { ...sent(question), ...more }, signal)) {
         if (!this.isCurrent(kind, question)) return;
         if (event === "error") throw new Refused(data.status, data.message);
-        this.#let(kind, data.asked, { ...question, ...more }, () => heard(event, data));
+        const full = { ...question, ...more };
+        // The first event is the number of the job alone, as it is sent to stop it: it answers nothing yet.
+        const own = event === "job" ? { ...data, asked: full } : data;
+        this.#let(kind, own.asked, full, () => heard(event, own));
       }
     });
   }
@@ -159,7 +162,7 @@ export class Board {
     if (!isWhole && place.from?.length && place.holds) root.style.setProperty("min-height", `${root.offsetHeight}px`);
     place.from = from;
     if (isWhole) {
-      root.dataset.asked = JSON.stringify(used.map(([kind, answer]) => [kind, written(answer.asked)]));
+      root.dataset.asked = JSON.stringify(used.map(([kind, answer]) => [kind, written(answer.asked, this.#now(kind))]));
       place.draw(own);
       root.style.removeProperty("min-height");
     } else {
