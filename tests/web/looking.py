@@ -11,8 +11,10 @@ LOOK = r"""(() => {
         const own = [...document.querySelectorAll('.settings label')].find((one) => one.textContent === label);
         return own ? document.getElementById(own.htmlFor).value : null;
     };
-    const answers = ".prediction, .bar, .notice-of-text, .toggle, .what-if > *, .row .word, .row small, .row p, .numbers td," +
-        " .numbers th, .curve, .curve *, .key, .behind mark, .legend > *, .said-before > *, .recipe code";
+    const answers = [
+        ".prediction", ".bar", ".toggle", ".what-if > *", ".row .word", ".row small", ".row p", ".numbers td",
+        ".numbers th", ".curve", ".curve *", ".key", ".behind mark", ".legend > *", ".said-before > *", ".recipe code",
+    ].join(", ");
     const shown = (node) => node.textContent.trim() !== "" || node.matches(".bar, .curve, .curve *, .word");
     return {
         settings: {
@@ -23,18 +25,21 @@ LOOK = r"""(() => {
         panes: [...document.querySelectorAll(".pane")].map((pane) => ({
             model: pane.querySelector("select").value,
             text: pane.querySelector("textarea").value,
-            removed: [...new Set([...pane.querySelectorAll(".toggle[aria-pressed=true]")].map((own) => Number(own.dataset.feature)))]
-                .sort((one, other) => one - other),
+            removed: [...new Set(
+                [...pane.querySelectorAll(".toggle[aria-pressed=true]")].map((own) => Number(own.dataset.feature))
+            )].sort((one, other) => one - other),
             busy: pane.querySelector(".rows").getAttribute("aria-busy"),
             trouble: pane.querySelector("[role=alert]:not([hidden])")?.textContent ?? null,
             said: [...pane.querySelectorAll(".prediction li")].map((own) => own.innerText),
             nameless: [...pane.querySelectorAll(answers)].filter((node) => shown(node) && !node.closest("[data-asked]"))
                 .map((node) => node.outerHTML.slice(0, 200)),
-            numbers: [...pane.querySelectorAll("*")].filter((node) => node.children.length === 0 && /\d/.test(node.textContent)
-                && !node.closest("[data-asked], textarea, select, .behind, label")).map((node) => node.outerHTML.slice(0, 200)),
-            places: [...pane.querySelectorAll("[data-asked]")].flatMap(
-                (node) => JSON.parse(node.dataset.asked).map(([kind, asked]) => ({ kind, asked, where: node.className || node.tagName }))
-            ),
+            numbers: [...pane.querySelectorAll("*")].filter(
+                (node) => node.children.length === 0 && /\d/.test(node.textContent) &&
+                    !node.closest("[data-asked], textarea, select, .behind, label")
+            ).map((node) => node.outerHTML.slice(0, 200)),
+            places: [...pane.querySelectorAll("[data-asked]")].flatMap((node) => JSON.parse(node.dataset.asked).map(
+                ([kind, asked]) => ({ kind, asked, where: node.className || node.tagName })
+            )),
             texts: [...pane.querySelectorAll(".row .words, .toggles .words")].map((own) => own.textContent),
             behind: pane.querySelector(".behind").textContent,
         })),
@@ -72,7 +77,9 @@ def wrong(seen: dict[str, Any]) -> list[str]:
                 if name == "methods" and place["kind"] == "live":
                     continue
                 if asked != value:
-                    found.append(f"pane {i}: {place['where']}: {name} of {place['kind']} is {asked!r}, beside {value!r}")
+                    found.append(
+                        f"pane {i}: {place['where']}: {name} of {place['kind']} is {asked!r}, beside {value!r}"
+                    )
         letters = "".join(pane["text"].split())
         found += [f"pane {i}: another text: {own!r}" for own in pane["texts"] if "".join(own.split()) != letters]
         if pane["behind"] != pane["text"] + "\n":

@@ -1,7 +1,7 @@
 """Whose numbers the page shows: those of the model, text and settings that stand beside them, and no others.
 
-`looking.py` walks the page: every part that shows something of an answer says what was asked (`data-asked`), and that is
-compared with what the controls beside it say at the same moment. Besides, the models here tell who they are in every
+`looking.py` walks the page: every part that shows something of an answer says what was asked (`data-asked`), and that
+is compared with what the controls beside it say at the same moment. Besides, the models here tell who they are in every
 number, so that a part that says the wrong thing of itself is found as well.
 """
 
@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import limelight
+from limelight.web.limits import Limits
 from limelight.web.site import Served
 from show import browser
 from show.browser import Browser
@@ -35,7 +36,7 @@ SLOW = 0.12
 
 
 class Teller:
-    """A function whose every answer tells who gave it and of which text: the first digit of "yes" is the model's own."""
+    """A function whose answers tell who gave them and of which text: the first digit of "yes" is the model's own."""
 
     def __init__(self, digit: int, seconds: float = 0.0) -> None:
         self.digit, self.seconds, self.asked = digit, seconds, 0
@@ -280,6 +281,17 @@ def test_settings_change_while_answers_are_on_their_way(
     assert tab.complaints() == []
 
 
+def test_a_server_that_is_busy_is_asked_again(tab: Browser) -> None:
+    """One request at a time: the page's second is refused, and comes again, as long as its answer is wanted."""
+    with running(both(), limits=Limits(per_client=1)) as own:
+        opened(tab, own.address)
+        watched(tab, 0.0, lambda seen: kinds(seen) >= {"prediction", "text", "rows"})
+        removed(tab, 1)
+        with_model(tab, "slow")
+        seen = watched(tab, 0.5, lambda seen: is_quiet(seen) and has_removed(seen["panes"][0]))
+        assert seen["panes"][0]["trouble"] is None
+
+
 # ── sharing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 SHOWN = """(() => {
@@ -368,6 +380,13 @@ def test_a_link_of_version_0_2_keeps_its_removed_words(tab: Browser, server: Run
 
 TEXTS = ["", " ", "one", "one two", "a great film , a mess", "no. yes. no.", "🎉 und Ça", "two  spaces\nand a line"]
 
+# Back and forward between entries of this page alone: a link that cannot be read makes another one.
+WALK = [
+    "window.most = window.at = (window.at ?? 0) + 1; location.hash += 'A'",
+    "if (window.at > 0) { window.at -= 1; history.back(); }",
+    "if (window.at < window.most) { window.at += 1; history.forward(); }",
+]
+
 
 def acted(tab: Browser, draw: random.Random) -> str:
     """Something that a person might do next, by chance."""
@@ -394,8 +413,7 @@ def acted(tab: Browser, draw: random.Random) -> str:
         selector = draw.choice([".stop", ".what-if button", "thead button", ".colours-of select"])
         done(tab, selector, "own.click();", pane)
     else:
-        tab.evaluate(draw.choice(["history.back()", "history.forward()", "location.hash = location.hash + 'A'"]))
-        time.sleep(0.05)
+        tab.evaluate(WALK[draw.randrange(len(WALK))])
     return f"{act} in {pane}"
 
 
@@ -412,7 +430,8 @@ def played(tab: Browser, server: Running, seed: int, actions: int) -> None:
                 watched(tab, 0.0, is_quiet)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, after {acts}") from error
-    assert [line for line in tab.complaints() if "422" not in line] == []
+    # What has no words is refused, and so is who asks too much at once; the console tells of both.
+    assert [line for line in tab.complaints() if "422" not in line and "429" not in line] == []
 
 
 def test_whatever_is_done_in_whatever_order(tab: Browser, server: Running) -> None:

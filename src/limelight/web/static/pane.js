@@ -159,8 +159,7 @@ export class Pane {
 
   #typed() {
     performance.mark("limelight-key");
-    this.names.clear();
-    this.own.removed = [];
+    this.forget();
     this.own.text = this.editor.text;
     this.own.second = this.second.text;
     this.changed("text");
@@ -189,6 +188,7 @@ export class Pane {
   forget() {
     this.names.clear();
     this.own.removed = [];
+    this.#marked();
   }
 
   #askLive() {
