@@ -20,11 +20,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from limelight.arrays import Coalitions, Floats
-from limelight.explainers import lime_columns
-from limelight.explainers.augmented import AugmentedFit, augmented_fit
+from limelight.explainers.cross_fitting import CrossFit, cross_fitted, is_worthwhile
 from limelight.explainers.draws import Draws
 from limelight.explainers.estimate import Estimate
-from limelight.explainers.lime_columns import LimeColumns
 from limelight.explainers.noise import AnswerNoise, RowNoise, Unheard, of_answers, shared_beyond_own, silent
 from limelight.explainers.shapley_pairs import Asked, all_coalitions
 from limelight.explainers.standard_errors import few, with_stderr
@@ -42,6 +40,10 @@ from limelight.models.coalitions import first_rows
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
 from limelight.threads import one_thread
+
+
+RIDGE_SAMPLES = 5000.0
+"""Samples that official LIME draws by default: the regression of so many is what is estimated."""
 
 
 def check_kernel(d: int, n: int, kernel_width: float) -> None:
@@ -62,10 +64,22 @@ class LimeSamples:
     """LIME's weights of m outputs from a growing number of samples, the first of which is the document."""
 
     def __init__(
-        self, ask: Asked, d: int, seed: int, kernel_width: float, ridge: float, noise: Unheard = silent
+        self,
+        ask: Asked,
+        d: int,
+        seed: int,
+        kernel_width: float,
+        ridge: float,
+        noise: Unheard = silent,
+        ridge_samples: float = RIDGE_SAMPLES,
     ) -> None:
-        """`noise` says how far answers to the same differ, as far as is known by now."""
-        self._ask, self._d, self._kernel_width, self._ridge, self._noise = ask, d, kernel_width, ridge, noise
+        """`noise` says how far answers to the same differ, as far as is known by now.
+
+        `ridge_samples`: the number of samples whose regression is estimated, however many are drawn.
+        """
+        self._ask, self._d, self._ridge, self._noise = ask, d, ridge, noise
+        self._design = LimeDesign.of(d, ridge_samples, kernel_width, ridge)
+        self._penalty = self._design.document * ridge  # beside samples that weigh 1 together
         self._kernel = kernel_by_size(d, kernel_width)
         self._draws = Draws(np.concatenate([[0.0], self._kernel[1:]]), seed)
         self.of_document, self._of_nothing = ask(np.stack([np.ones(d, dtype=bool), np.zeros(d, dtype=bool)]))
@@ -122,10 +136,10 @@ class LimeSamples:
 
     def _complete(self, rows: Coalitions, y: Floats, groups: Floats | None) -> LimeEstimate:
         removed = self._d - rows.sum(axis=1)
-        chance = np.array([1.0, *(self._kernel[s] / self._d / math.comb(self._d, s) for s in range(1, self._d + 1))])
-        weights = np.where(removed == 0, 1.0, (self.n - 1) * chance[removed])
-        fit = fit_surrogate(rows, y, weights, self._ridge, groups)
-        noise, per_answer = self._noise(), per_output(rows, weights, self._ridge)
+        chance = [self._design.size_weights[s] / math.comb(self._d, s) for s in range(1, self._d + 1)]
+        weights = np.array([self._design.document, *chance])[removed]
+        fit = fit_surrogate(rows, y, weights, self._penalty, groups)
+        noise, per_answer = self._noise(), per_output(rows, weights, self._penalty)
         stderr = of_answers(per_answer, noise, y.shape[1])
         of_groups = None if groups is None else of_answers(per_answer @ groups, noise, y.shape[1])
         surrogate = replace(fit, stderr=stderr, group_stderr=of_groups)
@@ -144,30 +158,30 @@ class LimeSamples:
         )
 
     def _sampled(self, rows: Coalitions, y: Floats, groups: Floats | None) -> LimeEstimate:
-        weights = np.full(len(rows), float(self._kernel[1:].mean()))
-        weights[0] = 1.0
+        weights = np.full(len(rows), 1.0 / len(self._kept))
+        weights[0] = self._design.document
         noise = self._noise()
         shared = None if noise is None else noise.over_rows(np.concatenate([[0.0], shared_beyond_own(self._kept)]))
-        fits = self._augmented(rows, y, weights, shared, noise)
+        fits = self._cross_fitted(rows, y, shared, noise)
         m = y.shape[1]
         of_groups = None if groups is None else np.empty((groups.shape[1], m))
         values, stderr, effective = (np.empty((self._d, m)) for _ in range(3))
         gain, plain = 0.0, [i for i in range(m) if i not in fits]
         if plain:
             rest = None if shared is None else replace(shared, variances=shared.variances[:, plain])
-            fit = fit_surrogate(rows, y[:, plain], weights, self._ridge, groups, rest)
+            fit = fit_surrogate(rows, y[:, plain], weights, self._penalty, groups, rest)
             values[:, plain], stderr[:, plain], effective[:, plain] = fit.coefficients, fit.stderr, fit.effective
             gain = float(fit.gain)
             if of_groups is not None:
                 of_groups[:, plain] = fit.group_stderr
         for i, own in fits.items():
-            values[:, i], stderr[:, i], effective[:, i] = own.values, own.stderr, own.moves.effective
+            values[:, i], stderr[:, i], effective[:, i] = own.values, own.moves.stderr(), own.moves.effective
             gain = max(gain, own.gain)
             if of_groups is not None:
                 of_groups[:, i] = own.moves.stderr(groups)
         surrogate = described(values, rows, y, weights)
         unseen = self._unseen(y, surrogate.intercept)
-        of_plain = per_output(rows, weights, self._ridge) if unseen[plain].any() else np.zeros(rows.shape)
+        of_plain = per_output(rows, weights, self._penalty) if unseen[plain].any() else np.zeros(rows.shape)
         for i in map(int, np.flatnonzero(unseen)):
             moved = (fits[i].moves.per_unit if i in fits else of_plain)[1:]  # the document is not drawn
             stderr[:, i] = np.hypot(stderr[:, i], unseen[i] * np.abs(moved).max(axis=0, initial=0.0))
@@ -183,7 +197,7 @@ class LimeSamples:
         def covariance(i: int) -> Floats:
             if i in fits:
                 return with_stderr(fits[i].moves.covariance(), stderr[:, i])
-            return covariance_of(rows, y[:, i], weights, self._ridge, stderr[:, i])
+            return covariance_of(rows, y[:, i], weights, self._penalty, stderr[:, i])
 
         surrogate = replace(surrogate, stderr=stderr, group_stderr=of_groups, gain=gain, effective=effective)
         freedom = min((own for own in map(few, effective.T) if own is not None), default=None)
@@ -198,32 +212,21 @@ class LimeSamples:
         beyond = np.maximum(self._of_nothing - y.max(axis=0), y.min(axis=0) - self._of_nothing).clip(0.0)
         return np.minimum(beyond, np.abs(self._of_nothing - intercept))
 
-    def _augmented(
-        self, rows: Coalitions, y: Floats, weights: Floats, shared: RowNoise | None, noise: AnswerNoise | None
-    ) -> dict[int, AugmentedFit]:
-        """The fits with more columns than words, by output, where samples can tell these apart."""
-        if not lime_columns.is_worthwhile((self.n - 1) * self._removes_two, self._d) or self._kept.all(axis=0).any():
+    def _cross_fitted(
+        self, rows: Coalitions, y: Floats, shared: RowNoise | None, noise: AnswerNoise | None
+    ) -> dict[int, CrossFit]:
+        """The fits that guess more than sums of words, by output, where samples can tell these apart."""
+        if not is_worthwhile((self.n - 1) * self._removes_two, self._d) or self._kept.all(axis=0).any():
             return {}
-        design = LimeDesign.of(self._d, self.n, self._kernel_width, self._ridge)
-        fits: dict[int, AugmentedFit] = {}
-        for i in range(y.shape[1]):
-            columns = LimeColumns.guessed(self._kept, y[1:, i])
-            if columns is None:
-                continue
+        fits: dict[int, CrossFit] = {}
+        for i in np.flatnonzero(np.ptp(y, axis=0) > 0.0).tolist():
             doubt = None
             if shared is not None and noise is not None:
-                doubt = shared.of_output(i)
+                # A guess may have seen the very answer of a held-out sample of the same coalition.
+                doubt = shared.of_output(i) + noise.variance[i] * (shared.of_output(i) > 0.0)
                 doubt[0] = noise.variance[i]  # the document has no part in residuals
-            fits[i] = augmented_fit(
-                columns.below_document(self._kept),
-                y[:, i],
-                weights,
-                columns.weights(design),
-                columns.n_free,
-                fixed=1,
-                noise=doubt,
-                noise_freedom=1 if noise is None else noise.freedom,
-            )
+            freedom = 1 if noise is None else noise.freedom
+            fits[i] = cross_fitted(self._kept, y[1:, i], float(y[0, i]), self._design, doubt, freedom)
         return fits
 
 
