@@ -1,328 +1,318 @@
-"""Do 95 % intervals of sampled LIME and Shapley values hold under stress, and are they withheld where none can be had?
+"""Do 95 % intervals of sampled LIME and Shapley values hold on games that nothing was tuned on?
 
-    python benchmarks/stress.py [--runs 4] [--features 1,2,3,5,8,12,20,30] [--quick] [--first-game 0]
-                                [--methods lime,shapley] [--families attention,bent,saturated]
+    python benchmarks/stress.py FOLDER [--seeds 500] [--part 1/4] [--processes 16] [--seconds 840] [--half judged]
+    python benchmarks/stress.py FOLDER --table
+    python benchmarks/stress.py FOLDER --quick
 
-Games of 1 to 30 words, 2 to 5,000 samples, ridge 0 to 10, kernel width 0.05 to ∞; functions that always answer alike,
-and functions with noise of a standard deviation of 0.2, of which all but the noise is the truth. LIME's truth is
-`lime-limit` with the same number of samples, kernel width and ridge. Games, by family:
+A cell is a family of games (`stress_games.py`), a number of words, a method and a number of samples. Each of its seeds
+is one run: all of its weights are off together, so a run counts as one observation of the share of its weights that the
+interval holds. Constants of the estimators were chosen on one half of the families and are judged on the other.
 
-- attention: attention layers with random weights, whose values are known for any number of words;
-- bent: up to 12 words, tanh of a sum in which words act together, whose values are known by enumeration;
-- saturated: at the text the model is certain, and most removals change nothing, few everything. Up to eight words
-  matter, and the values follow from what these do, for any number of words.
+Runs are made in blocks of seeds, the first blocks of all cells before the second ones, and each block is written as a
+file of its own: a run that is cut short has fewer seeds for each cell, and the same command goes on where it ended. Any
+number of processes and machines may share the work (--part i/k, and the files in one folder). Needs NumPy and
+limelight's own sampling, which does without SciPy.
 
---first-game 10 takes other games of each family than those that anything was chosen on.
-
-A row: the share of weights that have an interval ("exact": nothing was left to chance), of these the share whose
-interval holds the truth with the standard error of that share, and the same of the worst kernel width and ridge.
-Weights of a run are off together, so errors are those of a mean over runs, and no less than those of independent
-weights. The end says what does not keep to the goal: 92 % wherever there is an interval, and one from 4 samples per
-word on with a width of 0.1 or more and a ridge above 0. A cell (one setting) or a row is below 92 % if Student's test
-says so at a level of 5 % for all cells and rows together (Bonferroni).
+The tables say, of all words, of those that matter and of the ten that are shown on top: the share that their 95 %
+interval holds; "upper" is the upper 99.9 % limit for the words that matter; "corrected": of the ten on top with
+intervals at the level 1 - 0.05 · 10/d (Benjamini and Yekutieli, 2005). Then the stated error over the true one and the
+bias over the stated error (both root mean square, of the words that matter).
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy: there is one process per core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import argparse
-import itertools
+import json
 import math
+import multiprocessing
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
 
-import limelight
 from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.shapley_pairs import PairedShapley, all_coalitions
-from limelight.theory.ratio_game import RatioGame
-from limelight.theory.values import LimeDesign, lime_limit, shapley
-from official import machine
+from limelight.explainers.shapley_pairs import PairedShapley
+from stress_games import CHOSEN, FAMILIES, JUDGED, Game
 
-GOAL = 0.92
-LEVEL = 0.05
-"""Of a false alarm anywhere in the grid."""
-NOISE = 0.2
-RIDGES = (0.0, 0.01, 1.0, 10.0)
-WIDTHS = (0.05, 0.1, 0.25, 1.0, float("inf"))
-EXACT = 1e-6
-"""Weights that are called exact may be off by so much, of the largest: rounding."""
+BLOCK = 25
+"""Seeds of a file."""
 Z = 1.959963984540054
-
-Outputs = Callable[[Any], Any]
+SHOWN = 10
+LIMIT = 3.090232306167813
+"""One-sided, 99.9 %."""
+ROUNDING = 1e-9
+"""Of the largest weight: what an interval of a weight that is found exactly may miss it by."""
+DUE, WORST, MEAN, GIVEN = 10, 0.93, 0.94, 0.90
+"""From so many samples per word: no upper limit below WORST, a mean over cells of MEAN, intervals in GIVEN of them."""
+KERNEL_WIDTH, RIDGE, OF_SAMPLES = 0.25, 1.0, 5000.0
+PER_WORD = {5: (2, 4), 12: (2, 10, 100), 20: (2, 4, 10, 50, 250), 40: (2, 4, 10, 25, 125), 100: (2, 10, 50), 150: (2, 10)}
+"""Samples per word, by the number of words: fewer than there are coalitions."""
+LARGE = {40: (20_000, 60_000)}
+LONGEST = ("AND", "min", "OR", "XOR", "max", "boosted trees")
+"""Families that are drawn LARGE samples of."""
+QUICK = ("AND", "OR", "max")
 
 
 @dataclass(frozen=True)
-class Game:
-    """From coalitions (n, d) to outputs (n,), with its values. `matter`: the first so many words do, where few do."""
-
+class Cell:
+    family: str
     d: int
-    outputs: Outputs
-    ratio: RatioGame | None = None
-    matter: int | None = None
-
-    def lime(self, n: int, kernel_width: float, ridge: float) -> Any:
-        if self.ratio is not None:
-            return lime_limit(self.ratio, 0, n, kernel_width, ridge).values
-        if self.matter is not None:
-            return self._lime_of_few(LimeDesign.of(self.d, n, kernel_width, ridge))
-        samples = LimeSamples(self._ask, self.d, 0, kernel_width, ridge)
-        samples.extend(max(n, 2**self.d))  # every coalition,
-        samples._all_of = n  # with the weights that it has among n
-        return samples.estimate().values[:, 0]
-
-    def shapley(self) -> Any:
-        if self.ratio is not None:
-            return shapley(self.ratio, 0).values
-        d, k = self.d, self.d if self.matter is None else self.matter
-        samples = PairedShapley(lambda kept: self._ask(np.pad(kept, ((0, 0), (0, d - k)))), k, 0)
-        samples.extend(2**k)
-        return np.pad(samples.estimate().values[:, 0], (0, d - k))
-
-    def _lime_of_few(self, design: LimeDesign) -> Any:
-        """Given that s words are removed, so many of those that matter are by a hypergeometric chance."""
-        d, k = self.d, self.matter or 0
-        few = all_coalitions(k)
-        f, gone, s = self.outputs(np.pad(few, ((0, 0), (0, d - k)))), k - few.sum(axis=1), np.arange(d + 1)
-        others = s - gone[:, None]  # removed, of d - k: (2^k, d + 1)
-        ways = [[math.comb(d - k, r) if r >= 0 else 0 for r in row] for row in others.tolist()]
-        chance = np.array(ways) / np.array([math.comb(d, r) for r in s.tolist()])
-        kept_beside = np.broadcast_to(((d - k) - others) / max(d - k, 1), chance.shape)
-        of_few = (f[:, None] * few).T @ chance @ design.size_weights
-        of_others = (f[:, None] * chance * kept_beside).sum(axis=0) @ design.size_weights
-        with_word = np.concatenate([of_few, np.full(d - k, of_others)])
-        return design.weights_of((f @ chance)[None], with_word[None])[0]
-
-    def _ask(self, kept: Any) -> Any:
-        return self.outputs(kept)[:, None]
-
-    def model(self, noise: float, seed: int) -> Any:
-        """As a function of texts, the words of which are w0, w1, …"""
-        rng = np.random.default_rng(seed)
-
-        def answer(texts: list[str]) -> Any:
-            kept = np.array([[word != "_" for word in text.split()] for text in texts])
-            return self.outputs(kept) + noise * rng.normal(size=len(texts))
-
-        return limelight.wrap(answer, kind="regression", mask="_")
+    method: str
+    n: int
 
     @property
-    def text(self) -> str:
-        return " ".join(f"w{j}" for j in range(self.d))
+    def name(self) -> str:
+        return f"{self.method}-{self.family.replace(' ', '_').replace('%', '')}-{self.d}-{self.n}"
+
+    @property
+    def half(self) -> str:
+        return "chosen" if self.family in CHOSEN else "judged"
 
 
-def attention(d: int, seed: int) -> Game:
-    rng, heads = np.random.default_rng([d, seed, 1]), 2
-    a, b = np.exp(rng.normal(0.0, 1.0, (heads, d))), np.exp(rng.normal(-0.5, 0.5, (heads, d)))
-    c0 = 2.0 * np.exp(rng.normal(0.0, 0.5, heads))
-    A, B = 3.0 * a * rng.normal(size=(heads, d)), 0.3 * b * rng.normal(size=(heads, d))
-    ratio = RatioGame(a=a, A=A[:, :, None], b=b, B=B[:, :, None], c0=c0, C0=c0[:, None] * rng.normal(size=(heads, 1)))
-    return Game(d, lambda kept: ratio.evaluate(kept)[:, 0], ratio)
+def cells(families: Iterable[str], quick: bool = False) -> list[Cell]:
+    """The grid, in an order that has a bit of everything in each of its parts."""
+    found = []
+    for family in families:
+        for d, per_word in ({40: (10,)} if quick else PER_WORD).items():
+            if FAMILIES[family](d) is None:
+                continue
+            sizes = [own * d for own in per_word] + (list(LARGE.get(d, ())) if family in LONGEST and not quick else [])
+            for n in sizes:
+                found += [Cell(family, d, "lime", n)]
+                if n >= 6 * d and n <= 5000:  # with fewer, limelight asks along orders
+                    found += [Cell(family, d, "shapley", n)]
+    return sorted(found, key=lambda cell: zlib.crc32(cell.name.encode()))
 
 
-def bent(d: int, seed: int) -> Game:
-    rng = np.random.default_rng([d, seed, 2])
-    c, W = 2.0 * rng.normal(size=d) / np.sqrt(d), 2.0 * np.triu(rng.normal(size=(d, d)), 1) / d
-
-    def outputs(kept: Any) -> Any:
-        z = np.asarray(kept, dtype=float)
-        return np.tanh(z @ c + ((z @ W) * z).sum(axis=1) - 0.3)
-
-    return Game(d, outputs)
-
-
-def saturated(d: int, seed: int) -> Game:
-    """tanh of a margin of 3 or 6 at the text and -1 without words, or 1 if any of three words is there."""
-    k = min(d, 3 if seed % 3 == 2 else 8)
-    c = np.exp(0.5 * np.random.default_rng([d, seed, 3]).normal(size=k))
-    c *= (4.0, 7.0, 1.0)[seed % 3] / c.sum()
-
-    def outputs(kept: Any) -> Any:
-        z = np.asarray(kept)[:, :k]
-        return z.any(axis=1).astype(float) if seed % 3 == 2 else np.tanh(z @ c - 1.0)
-
-    return Game(d, outputs, matter=k)
-
-
-def games_of(d: int, first: int) -> dict[str, list[Game]]:
-    """By family."""
-    of_bent = {"bent": [bent(d, first), bent(d, first + 1)]} if d <= 12 else {}
-    return {
-        "attention": [attention(d, first), attention(d, first + 1)],
-        **of_bent,
-        "saturated": [saturated(d, seed) for seed in range(first - first % 3, first - first % 3 + 3)],
-    }
+# ── one block of seeds ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass
-class Cell:
-    """What became of the weights of one setting."""
+class Sums:
+    """Over the runs of a block: of shares and of their squares, of words with an interval, of squares of errors."""
 
-    weights: int = 0
-    given: int = 0
-    inside: int = 0
-    exact: int = 0
-    shares: list[float] = field(default_factory=list)
+    runs: int = 0
+    given: float = 0.0  # shares of all words that have an interval
+    of_all: tuple[float, float, int] = (0.0, 0.0, 0)  # the sum of shares, of their squares, and how many runs
+    of_matter: tuple[float, float, int] = (0.0, 0.0, 0)
+    of_shown: tuple[float, float, int] = (0.0, 0.0, 0)
+    of_corrected: tuple[float, float, int] = (0.0, 0.0, 0)
+    error: float = 0.0  # mean squares over the words that matter and have an interval
+    stated: float = 0.0
+    seconds: float = 0.0
+    off: tuple[float, ...] = ()  # errors of the words that matter, summed
 
-    def add(self, e: Any, truth: Any) -> None:
-        self.weights += len(truth)
-        off = np.abs(e.weights - truth)
-        if e.stderr is None:
-            self.exact += len(truth)
-            self.given += len(truth)
-            held = off <= EXACT * max(1.0, np.abs(truth).max())
-        else:
-            known = ~np.isnan(e.stderr)
-            held = off[known] <= Z * e.stderr[known] + 1e-9
-            self.given += len(held)
-        self.inside += int(held.sum())
-        if len(held):
-            self.shares.append(float(held.mean()))
+    def add(self, values: Any, stderr: Any, truth: Any, game: Game) -> None:
+        self.runs += 1
+        known, off = ~np.isnan(stderr), values - truth
+        self.given += float(known.mean())
+        allowed = ROUNDING * float(np.abs(truth).max())
+        ratio = np.maximum(np.abs(off) - allowed, 0.0) / np.maximum(stderr, 1e-300)
+        matters = known & (np.arange(game.d) < game.matter)
+        top = np.zeros(game.d, dtype=bool)
+        top[np.argsort(-np.abs(values), kind="stable")[:SHOWN]] = True
+        wider = NormalDist().inv_cdf(1.0 - 0.05 * min(SHOWN / game.d, 1.0) / 2.0)
+        self.of_all = _added(self.of_all, ratio[known] <= Z)
+        self.of_matter = _added(self.of_matter, ratio[matters] <= Z)
+        self.of_shown = _added(self.of_shown, ratio[known & top] <= Z)
+        self.of_corrected = _added(self.of_corrected, ratio[known & top] <= wider)
+        if matters.any():
+            self.error += float((off[matters] ** 2).mean())
+            self.stated += float((stderr[matters] ** 2).mean())
+        own = off[: game.matter]
+        self.off = tuple(np.asarray(self.off or np.zeros(len(own))) + own)
 
-    def __iadd__(self, other: Cell) -> Cell:
-        for name in ("weights", "given", "inside", "exact"):
+    def __iadd__(self, other: Sums) -> Sums:
+        for name in ("of_all", "of_matter", "of_shown", "of_corrected"):
+            setattr(self, name, tuple(a + b for a, b in zip(getattr(self, name), getattr(other, name), strict=True)))
+        for name in ("runs", "given", "error", "stated", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.shares += other.shares
+        self.off = other.off if not self.off else tuple(np.add(self.off, other.off))
         return self
 
-    @property
-    def coverage(self) -> float:
-        return self.inside / self.given if self.given else float("nan")
 
-    @property
-    def error(self) -> float:
-        """The standard error of `coverage`: of the mean over runs, no less than of independent weights."""
-        runs = len(self.shares)
-        if self.exact == self.given:
-            return 0.0
-        independent = GOAL * (1.0 - GOAL) * runs / self.given
-        return math.sqrt(max(float(np.var(self.shares, ddof=1)), independent) / runs) if runs > 1 else math.inf
-
-    @property
-    def rarity(self) -> float:
-        """The chance of a coverage as low as this where the goal is met."""
-        if not 0.0 < self.error < math.inf:  # exact, or a single run
-            return float(self.coverage >= GOAL or self.error > 0.0)
-        return float(stdtr(len(self.shares) - 1, (self.coverage - GOAL) / self.error))
-
-    def __str__(self) -> str:
-        return f"{self.coverage:.1%} ± {self.error:.1%}"
+def _added(sums: tuple[float, float, int], inside: Any) -> tuple[float, float, int]:
+    if not len(inside):
+        return sums
+    share = float(inside.mean())
+    return sums[0] + share, sums[1] + share**2, sums[2] + 1
 
 
-def settings(method: str) -> Iterator[dict[str, float]]:
-    if method == "shapley":
-        yield {}
-        return
-    for width in WIDTHS:
-        for ridge in RIDGES:
-            yield {"kernel_width": width, "ridge": ridge}
+_TRUTHS: dict[Cell, tuple[Game, Any]] = {}
 
 
-def sizes(d: int, most: int) -> list[int]:
-    every = {2, 3, 8, 20, 2 * d + 2, 4 * d, 10 * d, 500, most}
-    return sorted(n for n in every if 2 <= n <= most)
+def _known(cell: Cell) -> tuple[Game, Any]:
+    """The game of a cell, and what is true of it: made once in a process."""
+    if cell not in _TRUTHS:
+        game = FAMILIES[cell.family](cell.d)
+        assert game is not None
+        truth = game.lime(OF_SAMPLES, KERNEL_WIDTH, RIDGE) if cell.method == "lime" else game.shapley()
+        _TRUTHS[cell] = game, truth
+    return _TRUTHS[cell]
 
 
-_SEEDS = itertools.count()
-"""No two runs share their samples or their noise."""
+def measured(cell: Cell, seeds: range) -> Sums:
+    game, truth = _known(cell)
+    sums, began = Sums(), time.monotonic()
+
+    def ask(kept: Any) -> Any:
+        return game.outputs(kept)[:, None]
+
+    for seed in seeds:
+        own = [zlib.crc32(cell.name.encode()), seed]
+        first = int(np.random.default_rng(own).integers(2**31))
+        sampler = (
+            LimeSamples(ask, cell.d, first, KERNEL_WIDTH, RIDGE)
+            if cell.method == "lime"
+            else PairedShapley(ask, cell.d, first)
+        )
+        sampler.extend(cell.n)
+        estimate = sampler.estimate()
+        sums.add(estimate.values[:, 0], estimate.stderr[:, 0], truth, game)
+    sums.seconds = time.monotonic() - began
+    return sums
 
 
-def measured(games: list[Game], method: str, n: int, noise: float, options: dict[str, float], runs: int) -> Cell:
-    cell = Cell()
-    for game in games:
-        truth = game.shapley() if method == "shapley" else game.lime(n, **options)
-        for seed in itertools.islice(_SEEDS, runs):
-            model = game.model(noise, seed)
-            try:
-                e = limelight.explain(model, game.text, method, n_samples=n, seed=seed, **options)
-            except limelight.errors.ParameterError:  # a kernel that leaves nothing to fit
+# ── many of them ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Task = tuple[Cell, int, str, float]
+"""A cell, the number of a block, the folder, and when to end."""
+
+
+def _block(task: Task) -> bool:
+    cell, block, folder, until = task
+    if time.time() > until:
+        return False
+    path = Path(folder) / f"{cell.name}-{block}.json"
+    sums = measured(cell, range(block * BLOCK, (block + 1) * BLOCK))
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps({"cell": asdict(cell), "sums": asdict(sums)}))
+    new.replace(path)
+    return True
+
+
+def run(folder: Path, grid: list[Cell], seeds: int, part: tuple[int, int], processes: int, seconds: float) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    until, there = time.time() + seconds, {path.stem for path in folder.glob("*.json")}
+    blocks = -(-seeds // BLOCK)
+    every = [(cell, block, str(folder), until) for block in range(blocks) for cell in grid]
+    own = [task for task in every[part[0] - 1 :: part[1]] if f"{task[0].name}-{task[1]}" not in there]
+    began, done = time.monotonic(), 0
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for made in pool.imap_unordered(_block, own):
+            done += made
+    print(f"{done} of {len(own)} blocks of {BLOCK} seeds in {time.monotonic() - began:,.0f} s with {processes} processes")
+
+
+def read(folder: Path) -> dict[Cell, Sums]:
+    found: dict[Cell, Sums] = defaultdict(Sums)
+    for path in sorted(folder.glob("*.json")):
+        own = json.loads(path.read_text())
+        sums = Sums(**{name: tuple(v) if isinstance(v, list) else v for name, v in own["sums"].items()})
+        found[Cell(**own["cell"])] += sums
+    return dict(found)
+
+
+# ── tables ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def share(sums: tuple[float, float, int]) -> tuple[float, float]:
+    """The mean of shares over runs, and its standard error."""
+    total, squares, n = sums
+    if n == 0:
+        return math.nan, math.nan
+    mean = total / n
+    return mean, math.sqrt(max(squares / n - mean**2, 0.0) / max(n - 1, 1))
+
+
+def upper(sums: tuple[float, float, int]) -> float:
+    mean, error = share(sums)
+    return mean + LIMIT * error
+
+
+def row(cell: Cell, sums: Sums) -> str:
+    every, matter, shown, corrected = (share(own)[0] for own in (sums.of_all, sums.of_matter, sums.of_shown, sums.of_corrected))
+    runs, error = share(sums.of_matter), math.sqrt(sums.error / max(sums.runs, 1))
+    stated = math.sqrt(sums.stated / max(sums.runs, 1))
+    bias = float(np.sqrt(np.mean(np.square(sums.off)))) / sums.runs
+    texts = [cell.family, cell.d, f"{cell.n:,}", sums.runs, f"{sums.given / sums.runs:.0%}"]
+    if sums.of_matter[2] == 0:
+        texts += ["–"] * 7
+    else:
+        texts += [f"{every:.1%}", f"{matter:.1%} ± {runs[1]:.1%}", f"{upper(sums.of_matter):.1%}", f"{shown:.1%}"]
+        exact = error <= 0.0 or stated <= 0.0
+        texts += [f"{corrected:.1%}", *(("–", "–") if exact else (f"{stated / error:.2f}", f"{bias / stated:.2f}"))]
+    return f"| {' | '.join(map(str, texts))} |"
+
+
+HEADS = (
+    "family", "words", "samples", "runs", "given", "all words", "that matter", "upper", "ten shown", "corrected",
+    "stated / true", "bias / stated",
+)  # fmt: skip
+
+
+def tables(found: dict[Cell, Sums]) -> None:
+    for method in ("lime", "shapley"):
+        for half in ("chosen", "judged"):
+            own = {cell: found[cell] for cell in found if cell.method == method and cell.half == half}
+            if not own:
                 continue
-            cell.add(e, truth)
-    return cell
+            print(f"\n### {method}, families that constants were {'chosen on' if half == 'chosen' else 'not chosen on'}\n")
+            print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+            for cell in sorted(own, key=lambda cell: (cell.family, cell.d, cell.n)):
+                print(row(cell, own[cell]))
+            print()
+            summary(own)
 
 
-def is_due(d: int, n: int, options: dict[str, float]) -> bool:
-    """Whether an interval has to be given."""
-    return n >= 4 * d and options.get("kernel_width", 1.0) >= 0.1 and options.get("ridge", 1.0) > 0.0
-
-
-def report(cells: dict[str, Cell], rows: dict[str, Cell], withheld: list[str]) -> None:
-    """What does not keep to the goal."""
-    given = {where: cell for where, cell in (cells | rows).items() if cell.given}
-    below = {where: cell for where, cell in given.items() if cell.rarity < LEVEL / len(given)}
-    for name, kind in (("cells", cells), ("rows", rows)):
-        own = {where: cell for where, cell in kind.items() if cell.given}
-        errors = [cell.error for cell in own.values() if 0.0 < cell.error < math.inf] or [0.0]
-        low = sorted((cell.coverage, where) for where, cell in own.items() if cell.coverage < GOAL)
-        alone = sum(cell.rarity < 0.05 for cell in own.values())
-        print(f"{len(own)} {name} with intervals; their standard error: ", end="")
-        print(f"{np.median(errors):.1%} in the median, {max(errors):.1%} at most")
-        print(f"  {len(low)} below {GOAL:.0%}, {alone} by a test of their own at 5 %; the lowest:")
-        for _, where in low[:5]:
-            print(f"    {where}: {own[where]} of {own[where].given} weights")
-    print(f"below {GOAL:.0%} by more than chance: {len(below)}")
-    for where, cell in sorted(below.items(), key=lambda item: item[1].coverage):
-        print(f"  {where}: {cell} of {cell.given} weights")
-    print(f"withheld where one is due: {len(withheld)}", *withheld, sep="\n  ")
+def summary(own: dict[Cell, Sums]) -> None:
+    """Whether the cells keep to what is asked of them."""
+    due = {cell: sums for cell, sums in own.items() if cell.n >= DUE * cell.d}
+    if not due:
+        return
+    given = {cell: sums for cell, sums in due.items() if sums.of_matter[2]}
+    means = [share(sums.of_matter)[0] for sums in given.values()]
+    low = sorted((upper(sums.of_matter), cell) for cell, sums in given.items() if upper(sums.of_matter) < WORST) if given else []
+    whole = sum(sums.given > (1.0 - 1e-9) * sums.runs for sums in due.values())
+    shown, corrected = (np.mean([share(getattr(sums, name))[0] for sums in given.values()]) for name in ("of_shown", "of_corrected"))
+    print(f"from {DUE} samples per word: {len(due)} cells, all intervals given in {whole / len(due):.0%} of them;")
+    print(f"words that matter: {np.mean(means):.1%} over cells, lowest {min(means):.1%};")
+    print(f"ten shown: {shown:.1%} over cells, corrected {corrected:.1%};")
+    print(f"cells whose upper 99.9 % limit is below {WORST:.0%}: {len(low)}")
+    for limit, cell in low:
+        print(f"  {cell.family}, {cell.d} words, {cell.n:,} samples: {share(own[cell].of_matter)[0]:.1%}, upper {limit:.1%}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--features", default="1,2,3,5,8,12,20,30")
-    parser.add_argument("--most", type=int, default=5000)
-    parser.add_argument("--first-game", type=int, default=0)
-    parser.add_argument("--methods", default="lime,shapley")
-    parser.add_argument("--families", default="attention,bent,saturated")
-    parser.add_argument("--quick", action="store_true", help="two widths and two ridges")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", limelight.errors.ExplanationWarning)
-    global RIDGES, WIDTHS
-    if arguments.quick:
-        RIDGES, WIDTHS = (0.0, 1.0), (0.1, 0.25)
-    began = time.monotonic()
-    cells: dict[str, Cell] = {}
-    rows: dict[str, Cell] = {}
-    withheld: list[str] = []
-    totals: dict[str, Cell] = {}
-    print(f"{machine()}; {arguments.runs} runs of each game, half as many from 1,000 samples on\n")
-    heads = ("method", "games", "noise", "words", "samples", "interval given", "covered", "worst setting")
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    every = itertools.product(arguments.methods.split(","), (0.0, NOISE), map(int, arguments.features.split(",")))
-    for method, noise, d in every:
-        families = [own for own in games_of(d, arguments.first_game).items() if own[0] in arguments.families]
-        for (family, games), n in itertools.product(families, sizes(d, arguments.most)):
-            runs = arguments.runs if n < 1000 else max(1, arguments.runs // 2)
-            if noise == 0.0 and 2**d <= n:  # all runs are the same
-                runs = 1
-            row, worst, place = Cell(), "", f"{method}, {family}, noise {noise:g}, {d} words, {n} samples"
-            for options in settings(method):
-                named = ", ".join(f"{name} {value:g}" for name, value in options.items())
-                where = f"{place}, {named}" if named else f"{place}, as they are"
-                cell = cells[where] = measured(games, method, n, noise, options, runs)
-                if cell.given and (not worst or cell.coverage < cells[worst].coverage):
-                    worst = where
-                row += cell
-                if is_due(d, n, options) and cell.given < cell.weights:
-                    withheld.append(f"{where}: {cell.given} of {cell.weights} weights have an interval")
-            if method == "lime":  # Shapley values have one setting
-                rows[place] = row
-            total = totals.setdefault(f"{method}, {family}, noise {noise:g}", Cell())
-            total += row
-            share = f"{row.given / row.weights:.0%}" if row.weights else "refused"
-            exact = f" ({row.exact / row.weights:.0%} exact)" if row.exact else ""
-            covered = str(row) if row.given else "–"
-            lowest = f"{cells[worst]} {worst.removeprefix(place)[2:]}" if worst else ""
-            print(
-                f"| {method} | {family} | {noise:g} | {d} | {n:,} | {share}{exact} | {covered} | {lowest} |", flush=True
-            )
-    print(f"\n{time.monotonic() - began:.0f} s")
-    print("all settings:", *(f"{name}: {cell}" for name, cell in totals.items()), sep="\n  ")
-    report(cells, rows, withheld)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--half", choices=("chosen", "judged", "both"), default="both")
+    parser.add_argument("--families", default="", help="these only, apart by commas")
+    parser.add_argument("--quick", action="store_true", help="three families of 40 words and 400 samples, 50 seeds")
+    parser.add_argument("--table", action="store_true", help="print what is there, and run nothing")
+    given = parser.parse_args()
+    halves = {"chosen": CHOSEN, "judged": JUDGED, "both": FAMILIES}
+    families = given.families.split(",") if given.families else QUICK if given.quick else list(halves[given.half])
+    if not given.table:
+        i, k = map(int, given.part.split("/"))
+        seeds = 2 * BLOCK if given.quick else given.seeds
+        run(given.folder, cells(families, given.quick), seeds, (i, k), given.processes, given.seconds)
+    tables({cell: sums for cell, sums in read(given.folder).items() if cell.family in families})
 
 
 if __name__ == "__main__":

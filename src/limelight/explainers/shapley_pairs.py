@@ -28,7 +28,7 @@ from limelight.theory.odd_game import size_weights
 from limelight.threads import one_thread
 
 _PER_WORD = 5
-"""Samples per word from which residuals of pairs tell how far values are off (benchmarks/stress.py)."""
+"""Samples per word from which residuals of pairs tell how far values are off (benchmarks/stress_settings.py)."""
 _ALL_TOLD = 1.0 - 1e-6
 """The share of a value that pairs tell, but for rounding."""
 Asked = Callable[[Coalitions], Floats]

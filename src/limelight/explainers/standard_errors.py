@@ -24,7 +24,7 @@ from limelight.arrays import Array, Floats
 from limelight.theory.student import widening
 
 PRIOR = 6.0
-"""Chosen on games of 5 to 30 words (benchmarks/stress.py): with half of it intervals cover 1–3 % less."""
+"""Chosen on games of 5 to 30 words (benchmarks/stress_settings.py): with half of it intervals cover 1–3 % less."""
 DECIDES = 1e-6
 """1 - leverage below which a sample decides its own fit."""
 _SHARE = 1e-9
