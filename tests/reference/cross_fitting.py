@@ -18,7 +18,7 @@ from limelight.theory.values import LimeDesign
 FOLDS = 5
 LINE_RIDGE = 5.0
 EASILY = 10.0
-STRONGEST = 20
+STRONGEST = 18
 SAMPLES_PER_PRODUCT = 2
 PENALTIES = (1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 WORD_PENALTIES = (1e-6, 0.01, 0.1, 1.0)

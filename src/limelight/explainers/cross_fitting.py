@@ -102,60 +102,74 @@ def _per_unit(kept: Coalitions, design: LimeDesign, kernel: Kernel) -> Floats:
 
 
 @dataclass(frozen=True)
+class _Bent:
+    """Products of the columns along lines of one fold's samples, by the fold that is left out beside it."""
+
+    across: dict[int, Floats]  # with the common columns: (p, 3)
+    among: dict[int, Floats]  # (3, 3)
+    moment: dict[int, Floats]  # (3,)
+
+    @classmethod
+    def of(cls, columns: LimeColumns, x: Floats, y: Floats, held: Floats, others: list[int], own: int) -> _Bent:
+        along = columns.along(x, [line_between(own, k) for k in others])
+        across = (held @ along.reshape(-1, x.shape[1]).T).reshape(len(held), len(others), ALONG)
+        return cls(
+            {k: across[:, i] for i, k in enumerate(others)},
+            {k: along[i] @ along[i].T for i, k in enumerate(others)},
+            {k: along[i] @ y for i, k in enumerate(others)},
+        )
+
+
+@dataclass(frozen=True)
 class _Guesses:
     """Of each fold: coefficients of the common columns (folds, p), and of those along each line (folds, lines, 3)."""
 
     columns: LimeColumns
     common: Floats
     along: Floats
+    held: list[Floats]  # the common columns of each fold's samples (p, n)
 
     @classmethod
     def of(
         cls, columns: LimeColumns, folds: list[Floats], outputs: list[Floats], of_document: float, design: LimeDesign
     ) -> _Guesses:
-        p, others = columns.n_common, [[j for j in range(FOLDS) if j != k] for k in range(FOLDS)]
-        grams, moments, squares = [], [], []
-        for j, (x, y) in enumerate(zip(folds, outputs, strict=True)):
-            along = columns.along(x, [line_between(j, k) for k in others[j]])
-            B = np.concatenate([columns.common(x), along.reshape(-1, x.shape[1])])
-            grams.append(B @ B.T)
-            moments.append(B @ y)
-            squares.append(float(y @ y))
+        d, others = columns.kernel.d, [[j for j in range(FOLDS) if j != k] for k in range(FOLDS)]
+        held = [columns.common(x) for x in folds]
+        gram = [own @ own.T for own in held]
+        moment = [own @ y for own, y in zip(held, outputs, strict=True)]
+        every_gram, every_moment = np.sum(gram, axis=0), np.sum(moment, axis=0)
+        bent = [_Bent.of(columns, folds[j], outputs[j], held[j], others[j], j) for j in range(FOLDS)]
         document, along_document = columns.of_document()
-        common, bends = np.zeros((FOLDS, p)), np.zeros((FOLDS, len(PAIRS), ALONG))
+        common, bends = np.zeros((FOLDS, len(document))), np.zeros((FOLDS, len(PAIRS), ALONG))
         for k in range(FOLDS):
-            lines = [line_between(j, k) for j in others[k]]
+            lines, scale = [line_between(j, k) for j in others[k]], columns.scales(k)
+            used = np.concatenate([np.ones(2 + d, dtype=bool), scale > 0.0])
+            scale = np.concatenate([np.ones(2 + d), scale])[used]
             n = sum(len(outputs[j]) for j in others[k])
-            own_document = np.concatenate([document, along_document[lines].mean(axis=0)])
-            gram = design.document * np.outer(own_document, own_document)
-            moment, square = design.document * of_document * own_document, design.document * of_document**2
-            for j in others[k]:
-                start = p + ALONG * others[j].index(k)
-                which = np.r_[0:p, start : start + ALONG]
-                gram += grams[j][np.ix_(which, which)] / n
-                moment += moments[j][which] / n
-                square += squares[j] / n
-            d = columns.kernel.d
-            scale = np.concatenate([np.ones(2 + d), columns.scales(k), np.ones(ALONG)])
-            used = np.flatnonzero(scale)
-            scale = scale[used]
-            u = penalised(
-                gram[np.ix_(used, used)] * scale * scale[:, None],
-                moment[used] * scale,
-                square,
-                n + 1,
-                1 + d,
-                WORD_PENALTIES if n < _FEW * d else WORD_PENALTIES[:1],
-            )
-            every = np.zeros(p + ALONG)
-            every[used] = u * scale
-            common[k], bends[k, lines] = every[:p], every[p:] / len(lines)
-        return cls(columns, common, bends)
+            p = len(scale)
+            G, m = np.empty((p + ALONG, p + ALONG)), np.empty(p + ALONG)
+            own = every_gram - gram[k]
+            G[:p, :p] = own if used.all() else own[np.ix_(used, used)]
+            G[:p, :p] *= scale
+            G[:p, :p] *= scale[:, None]
+            G[:p, p:] = sum(bent[j].across[k] for j in others[k])[used] * scale[:, None]
+            G[p:, :p] = G[:p, p:].T
+            G[p:, p:] = sum(bent[j].among[k] for j in others[k])
+            m[:p], m[p:] = (every_moment - moment[k])[used] * scale, sum(bent[j].moment[k] for j in others[k])
+            G /= n
+            m /= n
+            own_document = np.concatenate([document[used] * scale, along_document[lines].mean(axis=0)])
+            G += design.document * np.outer(own_document, own_document)
+            m += design.document * of_document * own_document
+            square = sum(float(outputs[j] @ outputs[j]) for j in others[k]) / n + design.document * of_document**2
+            u = penalised(G, m, square, n + 1, 1 + d, WORD_PENALTIES if n < _FEW * d else WORD_PENALTIES[:1])
+            common[k, used], bends[k, lines] = u[:p] * scale, u[p:] / len(lines)
+        return cls(columns, common, bends, held)
 
     def said(self, x: Floats, k: int) -> Floats:
-        """All guesses (folds, n) of centred samples (d, n) of fold k."""
+        """All guesses (folds, n) of fold k, whose centred samples (d, n) these are."""
         along = self.columns.along(x, list(range(len(PAIRS)))).reshape(-1, x.shape[1])
-        said: Floats = self.common @ self.columns.common(x) + self.along.reshape(FOLDS, -1) @ along
+        said: Floats = self.common @ self.held[k] + self.along.reshape(FOLDS, -1) @ along
         return said
 
     def of_document(self) -> Floats:
