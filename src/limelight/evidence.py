@@ -164,13 +164,22 @@ def unknown_words(explanation: Explanation) -> frozenset[int]:
 def accuracy_in_words(explanation: Explanation) -> str:
     """How the weights were computed. "exact" would read as "right", which no explanation is."""
     if explanation.diagnostics.get("complete"):
-        return "no sampling, every combination of words was asked"
+        return "no sampling, every combination of words was asked" + _ridge_in_words(explanation)
     if explanation.diagnostics.get("noise_alone"):
         return "no sampling, but a function whose answers vary"
     if explanation.accuracy in ("sampled", "approximate"):
         return explanation.accuracy
     error = rounding_of(explanation)
-    return f"no sampling, error below {_rounded_up(error)}" if sys.float_info.min < error < math.inf else "no sampling"
+    known = f", error below {_rounded_up(error)}" if sys.float_info.min < error < math.inf else ""
+    return f"no sampling{known}{_ridge_in_words(explanation)}"
+
+
+def _ridge_in_words(explanation: Explanation) -> str:
+    """Which of LIME's regressions it is, where nothing was drawn: its ridge is weighed against a number of samples."""
+    parameters = explanation.parameters
+    samples = parameters.get("ridge_samples", parameters.get("n_samples"))
+    is_regression = isinstance(samples, int | float) and not isinstance(samples, bool) and "ridge" in parameters
+    return f"; ridge of {samples:,g} samples" if is_regression and math.isfinite(samples) else ""
 
 
 def _rounded_up(error: float) -> str:

@@ -3,7 +3,10 @@
 Sampling: s uniform in 1..d features are removed, uniformly among the subsets of that size; the first sample is the
 document itself. Weights: π = exp(-(1 - cos)² / 2ν²), where the cosine similarity of a sample with s removed features to
 the document is sqrt(1 - s/d) (Eq. 15). Surrogate: weighted ridge regression with an unpenalised intercept (Eq. 16).
-`lime-limit` is what it approaches, without sampling (docs/theory.md).
+
+By default samples are drawn where they tell most, and the number that they estimate does not depend on how many are
+drawn: it is the regression of 5,000 official samples (`ridge_samples`), against which the document and the ridge are
+weighed. `lime-limit` is the same number without sampling (docs/theory.md, Section 6).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.lime_samples import LimeSamples, check_kernel
+from limelight.explainers.lime_samples import RIDGE_SAMPLES, LimeSamples, check_kernel
 from limelight.explainers.method import Exact, Question, Sampled, Weights, method
 from limelight.explainers.noise import shared_beyond_own
 from limelight.explainers.output_game import (
@@ -73,17 +76,25 @@ _LOGITS_AT_ONCE = 2**24
 lime = method("lime", label="LIME", summary="Local linear surrogate, fitted on samples with words removed (Eq. 16)")
 lime_limit = method(
     "lime-limit",
-    label="LIME, limit",
-    summary="LIME's weights without sampling noise: its regression on the expected design",
+    label="LIME, no sampling",
+    summary="LIME's weights without sampling: its regression of 5,000 samples, in expectation",
 )
 
 
 def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
     plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
     sampling, options = options.pop("sampling"), {"n_samples": plan.limit, **options}
-    check_options(options["n_samples"], options["kernel_width"], options["ridge"])
+    ridge_samples = options.pop("ridge_samples")
+    check_options(options["n_samples"], options["kernel_width"], options["ridge"], ridge_samples)
     if sampling == "efficient":
-        return in_turn(by_game(questions), lambda group: _efficient(group, plan, **options))
+        return in_turn(
+            by_game(questions), lambda group: _efficient(group, plan, ridge_samples=ridge_samples, **options)
+        )
+    if ridge_samples != RIDGE_SAMPLES:
+        raise ParameterError(
+            "ridge_samples does not go with sampling='official', whose ridge is weighed against the samples that are "
+            "drawn: use sampling='efficient', or n_samples alone"
+        )
     if plan.is_open:
         raise ParameterError("until and seconds do not go with sampling='official': use sampling='efficient'")
     if not all(map(_lives_on_gpu, questions)):
@@ -118,13 +129,18 @@ def sampled(
     ridge: float = 1.0,
     sampling: Literal["efficient", "official"] = "efficient",
     original_first: bool = True,
+    ridge_samples: float = RIDGE_SAMPLES,
 ) -> Weights:
     """`sampling`: where samples tell most, or as the official implementation draws and weighs them.
+
+    `ridge_samples`: the regression of so many official samples is estimated, however many are drawn; `math.inf` leaves
+    out the ridge and the document. With sampling="official" it is that of the samples drawn.
 
     `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
     strongest words and their signs are settled, or a part of the largest weight that no standard error is to exceed.
     """
     options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first, "sampling": sampling}
+    options["ridge_samples"] = ridge_samples
     return _of_many([question], n_samples=n_samples, until=until, seconds=seconds, **options)[0]
 
 
@@ -136,6 +152,7 @@ def _efficient(
     kernel_width: float,
     ridge: float,
     original_first: bool,
+    ridge_samples: float,
 ) -> list[Weights]:
     """Samples that are drawn where the kernel weighs: the same number is estimated, with a smaller error."""
     if not original_first:
@@ -143,13 +160,13 @@ def _efficient(
     first = questions[0]
     d = len(first.features)
     check_samples(d, n_samples)
-    check_kernel(d, n_samples, kernel_width)
+    check_kernel(d, ridge_samples, kernel_width)
     game, size = asked_together(questions, min(n_samples + 1, 2 ** min(d, 60))), _rows_at_once(first)
 
     def ask(kept: Coalitions) -> Floats:
         return np.concatenate([game(kept[rows]) for rows in blocks_of(len(kept), size)])
 
-    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge, lambda: game.noise)
+    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge, lambda: game.noise, ridge_samples)
 
     def answers(done: Run) -> list[Weights]:
         estimate, found = samples.estimate(first.features.membership), []
@@ -316,10 +333,12 @@ def _stable_top(
     return {"k": k, "level": level, "n_samples": int(needed) if math.isfinite(needed) else None}
 
 
-def check_options(n_samples: int, kernel_width: float, ridge: float) -> None:
+def check_options(n_samples: int, kernel_width: float, ridge: float, ridge_samples: float = RIDGE_SAMPLES) -> None:
     """Say what is wrong before any work is done."""
     whole_number("n_samples", n_samples, 2)
-    theory.check_real(kernel_width=kernel_width, ridge=ridge)
+    theory.check_real(kernel_width=kernel_width, ridge=ridge, ridge_samples=ridge_samples)
+    if not ridge_samples >= 2:
+        raise ParameterError(f"ridge_samples must be 2 or more (official LIME draws 5,000): got {ridge_samples!r}")
     if not kernel_width > 0:
         raise ParameterError(f"kernel_width must be above 0 (the paper's ν, 0.25 by default): got {kernel_width!r}")
     if not 0 <= ridge < math.inf:

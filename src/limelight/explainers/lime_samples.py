@@ -44,13 +44,15 @@ from limelight.threads import one_thread
 
 RIDGE_SAMPLES = 5000.0
 """Samples that official LIME draws by default: the regression of so many is what is estimated."""
+_COUNTED = 1e6
+"""Samples beyond which a narrow kernel is judged as with so many."""
 
 
-def check_kernel(d: int, n: int, kernel_width: float) -> None:
-    """Refuse a kernel that leaves nothing to fit, before a model is asked."""
-    mean = float(kernel_by_size(d, kernel_width)[1:].mean())
-    if (n - 1) * mean < LEAST_WEIGHT:
-        raise too_narrow(np.full(n - 1, mean), (n - 1) * mean, d, kernel_width)
+def check_kernel(d: int, of_samples: float, kernel_width: float) -> None:
+    """Refuse a kernel that leaves nothing to fit beside the document, before a model is asked."""
+    mean, n = float(kernel_by_size(d, kernel_width)[1:].mean()), min(of_samples, _COUNTED)
+    if (n - 1.0) * mean < LEAST_WEIGHT:
+        raise too_narrow(np.full(int(n) - 1, mean), (n - 1.0) * mean, d, kernel_width)
 
 
 @dataclass(frozen=True)
