@@ -102,7 +102,8 @@ def measured(task: Task) -> tuple[Task, dict[str, float]]:
         "square": float((off**2).mean()),
         "stated": float((stderr**2).mean()),
         "bias": float((mean**2 - variance).mean()),
-        "unsure": float((2.0 * variance**2 + 4.0 * variance * np.maximum(mean**2 - variance, 0.0)).sum()) / len(truth) ** 2,
+        "unsure": float((2.0 * variance**2 + 4.0 * variance * np.maximum(mean**2 - variance, 0.0)).sum())
+        / len(truth) ** 2,
     }
 
 
@@ -120,7 +121,9 @@ def row(name: str, n: int, own: list[dict[str, float]], base: list[dict[str, flo
     bias, unsure = (of["bias"] / of["stated"]).mean(), np.sqrt((of["unsure"] / of["stated"] ** 2).sum()) / len(own)
     seen = f"{math.sqrt(bias):.2f}" if bias > 2.0 * unsure else f"< {math.sqrt(max(bias, 0.0) + 2.0 * unsure):.2f}"
     ratio = math.sqrt((of["stated"] / of["square"]).mean())
-    relative = "–" if base is None else f"{np.mean([a['square'] / b['square'] for a, b in zip(own, base, strict=True)]):.2f}"
+    relative = (
+        "–" if base is None else f"{np.mean([a['square'] / b['square'] for a, b in zip(own, base, strict=True)]):.2f}"
+    )
     return f"| {name} | {n:,} | {given} | {seen} | {share(of['covered'])} | {share(of['strongest'])} | {ratio:.2f} | {relative} |"
 
 

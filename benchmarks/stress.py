@@ -56,7 +56,14 @@ ROUNDING = 1e-9
 DUE, WORST, MEAN, GIVEN = 10, 0.93, 0.94, 0.90
 """From so many samples per word: no upper limit below WORST, a mean over cells of MEAN, intervals in GIVEN of them."""
 KERNEL_WIDTH, RIDGE, OF_SAMPLES = 0.25, 1.0, 5000.0
-PER_WORD = {5: (2, 4), 12: (2, 10, 100), 20: (2, 4, 10, 50, 250), 40: (2, 4, 10, 25, 125), 100: (2, 10, 50), 150: (2, 10)}
+PER_WORD = {
+    5: (2, 4),
+    12: (2, 10, 100),
+    20: (2, 4, 10, 50, 250),
+    40: (2, 4, 10, 25, 125),
+    100: (2, 10, 50),
+    150: (2, 10),
+}
 """Samples per word, by the number of words: fewer than there are coalitions."""
 LARGE = {40: (20_000, 60_000)}
 LONGEST = ("AND", "min", "OR", "XOR", "max", "boosted trees")
@@ -212,7 +219,9 @@ def run(folder: Path, grid: list[Cell], seeds: int, part: tuple[int, int], proce
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for made in pool.imap_unordered(_block, own):
             done += made
-    print(f"{done} of {len(own)} blocks of {BLOCK} seeds in {time.monotonic() - began:,.0f} s with {processes} processes")
+    print(
+        f"{done} of {len(own)} blocks of {BLOCK} seeds in {time.monotonic() - began:,.0f} s with {processes} processes"
+    )
 
 
 def read(folder: Path) -> dict[Cell, Sums]:
@@ -242,7 +251,9 @@ def upper(sums: tuple[float, float, int]) -> float:
 
 
 def row(cell: Cell, sums: Sums) -> str:
-    every, matter, shown, corrected = (share(own)[0] for own in (sums.of_all, sums.of_matter, sums.of_shown, sums.of_corrected))
+    every, matter, shown, corrected = (
+        share(own)[0] for own in (sums.of_all, sums.of_matter, sums.of_shown, sums.of_corrected)
+    )
     runs, error = share(sums.of_matter), math.sqrt(sums.error / max(sums.runs, 1))
     stated = math.sqrt(sums.stated / max(sums.runs, 1))
     bias = float(np.sqrt(np.mean(np.square(sums.off)))) / sums.runs
@@ -268,7 +279,9 @@ def tables(found: dict[Cell, Sums]) -> None:
             own = {cell: found[cell] for cell in found if cell.method == method and cell.half == half}
             if not own:
                 continue
-            print(f"\n### {method}, families that constants were {'chosen on' if half == 'chosen' else 'not chosen on'}\n")
+            print(
+                f"\n### {method}, families that constants were {'chosen on' if half == 'chosen' else 'not chosen on'}\n"
+            )
             print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
             for cell in sorted(own, key=lambda cell: (cell.family, cell.d, cell.n)):
                 print(row(cell, own[cell]))
@@ -283,15 +296,23 @@ def summary(own: dict[Cell, Sums]) -> None:
         return
     given = {cell: sums for cell, sums in due.items() if sums.of_matter[2]}
     means = [share(sums.of_matter)[0] for sums in given.values()]
-    low = sorted((upper(sums.of_matter), cell) for cell, sums in given.items() if upper(sums.of_matter) < WORST) if given else []
+    low = (
+        sorted((upper(sums.of_matter), cell) for cell, sums in given.items() if upper(sums.of_matter) < WORST)
+        if given
+        else []
+    )
     whole = sum(sums.given > (1.0 - 1e-9) * sums.runs for sums in due.values())
-    shown, corrected = (np.mean([share(getattr(sums, name))[0] for sums in given.values()]) for name in ("of_shown", "of_corrected"))
+    shown, corrected = (
+        np.mean([share(getattr(sums, name))[0] for sums in given.values()]) for name in ("of_shown", "of_corrected")
+    )
     print(f"from {DUE} samples per word: {len(due)} cells, all intervals given in {whole / len(due):.0%} of them;")
     print(f"words that matter: {np.mean(means):.1%} over cells, lowest {min(means):.1%};")
     print(f"ten shown: {shown:.1%} over cells, corrected {corrected:.1%};")
     print(f"cells whose upper 99.9 % limit is below {WORST:.0%}: {len(low)}")
     for limit, cell in low:
-        print(f"  {cell.family}, {cell.d} words, {cell.n:,} samples: {share(own[cell].of_matter)[0]:.1%}, upper {limit:.1%}")
+        print(
+            f"  {cell.family}, {cell.d} words, {cell.n:,} samples: {share(own[cell].of_matter)[0]:.1%}, upper {limit:.1%}"
+        )
 
 
 def main() -> None:

@@ -49,7 +49,12 @@ class Counted(Game):
     table: Any
 
     def lime(self, of_samples: float, kernel_width: float = 0.25, ridge: float = 1.0) -> Any:
-        d, k, count, design = self.d, self.matter, np.arange(self.matter + 1), _design(self.d, of_samples, kernel_width, ridge)
+        d, k, count, design = (
+            self.d,
+            self.matter,
+            np.arange(self.matter + 1),
+            _design(self.d, of_samples, kernel_width, ridge),
+        )
         F, of_few, of_others = np.empty(d + 1), np.zeros(1), np.zeros(1)
         for s in range(d + 1):
             ways = [math.comb(k, c) * math.comb(d - k, d - s - c) if d - s >= c else 0 for c in count.tolist()]
@@ -80,7 +85,10 @@ class OfFew(Game):
         F, with_few, with_others = np.empty(d + 1), np.zeros(k), 0.0
         for s in range(d + 1):
             by_count = np.array(
-                [math.comb(d - k, s - gone) / math.comb(d, s) if 0 <= s - gone <= d - k else 0.0 for gone in range(k + 1)]
+                [
+                    math.comb(d - k, s - gone) / math.comb(d, s) if 0 <= s - gone <= d - k else 0.0
+                    for gone in range(k + 1)
+                ]
             )
             chance = by_count[removed] * f
             F[s] = chance.sum()

@@ -12,7 +12,6 @@ import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
 from limelight.explainers.augmented import augmented_fit
-from limelight.explainers.lime_columns import LimeColumns
 from limelight.explainers.lime_samples import LimeSamples
 from limelight.explainers.shapley_columns import OddColumns
 from limelight.explainers.shapley_pairs import PairedShapley
@@ -37,18 +36,18 @@ def saturating(d: int, seed: int = 0) -> Any:
     ]
 
 
-def exact_lime(game: Any, d: int, n: int, kernel_width: float, ridge: float) -> np.ndarray:
+def exact_lime(game: Any, d: int, kernel_width: float, ridge: float) -> np.ndarray:
     """By enumeration: LimeSamples asks all coalitions of a short text."""
     samples = LimeSamples(game, d, 0, kernel_width, ridge)
-    samples.extend(max(n, 2**d))
+    samples.extend(2**d)
     return samples.estimate().values[:, 0]
 
 
 @pytest.mark.parametrize(("n", "kernel_width", "ridge"), [(5000, 0.25, 1.0), (1500, 1.0, 0.0), (3000, 0.5, 10.0)])
 def test_all_coalitions_of_a_short_text_give_the_limit(n: int, kernel_width: float, ridge: float) -> None:
     game = random_game(seed=2, d=10, heads=2, ratio=50.0).along(np.array([1.0, 0.0, -1.0]))
-    samples = LimeSamples(game.evaluate, 10, 0, kernel_width, ridge)
-    samples.extend(n)
+    samples = LimeSamples(game.evaluate, 10, 0, kernel_width, ridge, ridge_samples=n)
+    samples.extend(2**10)
     estimate = samples.estimate()
     limit = lime_limit(game, 0, n, kernel_width, ridge).values
     np.testing.assert_allclose(estimate.values[:, 0], limit, rtol=0, atol=1e-9 * np.abs(limit).max())
@@ -59,25 +58,15 @@ def test_all_coalitions_of_a_short_text_give_the_limit(n: int, kernel_width: flo
     np.testing.assert_allclose(values.estimate().values[:, 0], shapley(game, 0).values, rtol=0, atol=1e-9)
 
 
-def test_columns_have_the_weights_of_enumeration() -> None:
-    """LIME's weights and Shapley values of every column, from all coalitions."""
+def test_odd_columns_have_the_values_of_enumeration() -> None:
+    """Shapley values of every column, from all coalitions; LIME's are in test_cross_fitting.py."""
     rng, d = np.random.default_rng(0), 8
     kept = rng.random((200, d)) < 0.7
-    columns = LimeColumns.guessed(kept, saturating(d)(kept)[:, 0])
-    assert columns is not None
-    assert np.ptp(columns.c, axis=0).max() > 1e-3, "all folds have the same line"
-    folds = len(columns.c)
-    columns = replace(columns, c=np.repeat(columns.c[:1], folds, axis=0), t_0=np.repeat(columns.t_0[:1], folds))
-    np.testing.assert_allclose(columns.of_document(), columns.of(np.ones((1, d), dtype=bool)))
-    design = LimeDesign.of(d, 2000, 0.4, 1.0)
-    known = columns.weights(design)(np.eye(columns.of_document().shape[1])).T
-    for k in range(0, known.shape[0], 3):
-        by_all = exact_lime(lambda rows, k=k: columns.of(rows)[:, [k]], d, 2000, 0.4, 1.0)
-        np.testing.assert_allclose(known[k], by_all, rtol=0, atol=1e-8 * max(1.0, np.abs(by_all).max()))
     signs = np.where(kept, 1.0, -1.0)
     odd = OddColumns.guessed(signs, saturating(d)(kept)[:, 0] - saturating(d)(~kept)[:, 0], np.ones(200))
     assert odd is not None
-    odd = replace(odd, c=np.repeat(odd.c[:1], folds, axis=0))
+    assert np.ptp(odd.c, axis=0).max() > 1e-3, "all folds have the same line"
+    odd = replace(odd, c=np.repeat(odd.c[:1], len(odd.c), axis=0))
     values = odd.values()
     for k in range(0, values.shape[0], 3):
         samples = PairedShapley(lambda rows, k=k: odd.of(np.where(rows, 1.0, -1.0))[:, [k]], d, 0)
@@ -110,7 +99,7 @@ def test_errors_are_smaller_than_official_and_told_truly(n: int) -> None:
     d, game = 13, saturating(13, 4)
     model = Answering(lambda kept: np.tile(game(kept), (1, 3)) * np.array([0.0, 0.0, 1.0]))
     text = " ".join(f"w{i}" for i in range(d))
-    exact = exact_lime(game, d, 2**d, 0.25, 0.0)
+    exact = exact_lime(game, d, 0.25, 0.0)
     errors: dict[str, list[float]] = {"efficient": [], "official": []}
     inside = []
     for seed in range(40):
@@ -168,9 +157,9 @@ def test_few_samples_have_few_columns_and_are_better_too() -> None:
     """As many columns as for thousands of samples, or none, had 2 to 4 times the squared error."""
     text = "The plot is thin and the end is weak , but what a wonderful cast , and the music is great"
     model, target, words = limelight.load(), ("positive", "negative"), {"features": "occurrences"}
-    opaque, limit = (
-        Opaque(model=model),
-        limelight.explain(model, text, "lime-limit", target=target, n_samples=80, **words),
+    opaque = Opaque(model=model)
+    limit, of_80 = (
+        limelight.explain(model, text, "lime-limit", target=target, n_samples=n, **words).weights for n in (5000, 80)
     )
     values = limelight.explain(model, text, "shapley", target=target, **words).weights
 
@@ -180,8 +169,8 @@ def test_few_samples_have_few_columns_and_are_better_too() -> None:
         return float(np.mean([((own - truth) ** 2).sum() for own in found]))
 
     assert len(values) == 21
-    few = error("lime", limit.weights, n_samples=80)
-    assert few < 0.4 * error("lime", limit.weights, n_samples=80, sampling="official")
+    few = error("lime", limit, n_samples=80)
+    assert few < 0.4 * error("lime", of_80, n_samples=80, sampling="official")
     pairs = error("shapley", values, n_samples=162, estimator="pairs")
     assert pairs < 0.6 * error("shapley", values, n_permutations=8)  # asks for as many
 
@@ -248,7 +237,7 @@ def test_samplers_have_no_bias_that_many_runs_would_show() -> None:
     limit, beyond = (lime_limit(game, 0, own, 0.25, 1.0).values for own in (n, float("inf")))
     lime, values = [], []
     for seed in range(runs):
-        samples = LimeSamples(game.evaluate, 14, seed, 0.25, 1.0)
+        samples = LimeSamples(game.evaluate, 14, seed, 0.25, 1.0, ridge_samples=n)
         samples.extend(n)
         lime.append(samples.estimate().values[:, 0])
         pairs = PairedShapley(lambda kept: kept[:, :3].all(axis=1, keepdims=True).astype(float), 14, seed)
@@ -268,7 +257,7 @@ def test_intervals_hold_where_answers_are_rare(n: int) -> None:
     def any_of_three(kept: np.ndarray) -> np.ndarray:
         return kept[:, :3].any(axis=1, keepdims=True).astype(float)
 
-    exact, inside = exact_lime(any_of_three, 14, 2**14, 0.25, 1e-9), []
+    exact, inside = exact_lime(any_of_three, 14, 0.25, 1e-9), []
     for seed in range(40):
         samples = LimeSamples(any_of_three, 14, seed, 0.25, 1e-9)
         samples.extend(n)

@@ -21,7 +21,7 @@ EASILY = 10.0
 STRONGEST = 18
 SAMPLES_PER_PRODUCT = 2
 PENALTIES = (1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-WORD_PENALTIES = (1e-6, 0.01, 0.1, 1.0)
+WORD_PENALTIES = (1e-10, 0.01, 0.1, 1.0)
 TOGETHER = 1.0
 
 
@@ -47,7 +47,12 @@ class Known:
         """H of samples, document and ridge together, and the mean of z that it is centred at."""
         kappa, m = self.design.document, self.mean
         centre = (kappa + m) / (1.0 + kappa)
-        H = self.covariance() + (m - centre) ** 2 + kappa * (1.0 - centre) ** 2 + kappa * self.design.ridge * np.eye(self.d)
+        H = (
+            self.covariance()
+            + (m - centre) ** 2
+            + kappa * (1.0 - centre) ** 2
+            + kappa * self.design.ridge * np.eye(self.d)
+        )
         return H, centre
 
 
@@ -62,7 +67,9 @@ class Guess:
     coefficients: Any
 
     def __call__(self, kept: Any) -> Any:
-        return np.mean([columns(kept, line, self.known, self.top, self.scale) @ self.coefficients for line in self.lines], axis=0)
+        return np.mean(
+            [columns(kept, line, self.known, self.top, self.scale) @ self.coefficients for line in self.lines], axis=0
+        )
 
     def weights(self) -> Any:
         """LIME's weights of g by enumeration: for up to a dozen words."""
@@ -130,7 +137,9 @@ def guess(kept: Any, y: Any, fold: Any, document: float, known: Known, word_pena
     d, n = kept.shape[1], len(y)
     whole = line_of(kept, y, known)
     top = np.argsort(-np.abs(whole), kind="stable")[: strongest(n, d)]
-    scale = np.sqrt(np.abs(whole[top]) / np.abs(whole[top]).mean()) if np.abs(whole[top]).sum() > 0.0 else np.ones(len(top))
+    scale = (
+        np.sqrt(np.abs(whole[top]) / np.abs(whole[top]).mean()) if np.abs(whole[top]).sum() > 0.0 else np.ones(len(top))
+    )
     inner = sorted(set(fold.tolist()))
     lines = {j: line_of(kept[fold != j], y[fold != j], known) for j in inner}
     B = np.empty((n, 0))
@@ -146,8 +155,14 @@ def guess(kept: Any, y: Any, fold: Any, document: float, known: Known, word_pena
 
 
 def cross_fitted(
-    kept: Any, y: Any, document: float, design: LimeDesign, folds: int = FOLDS, weights_of: Any = Guess.weights, together: float = TOGETHER,
-    word_penalties: Any = WORD_PENALTIES
+    kept: Any,
+    y: Any,
+    document: float,
+    design: LimeDesign,
+    folds: int = FOLDS,
+    weights_of: Any = Guess.weights,
+    together: float = TOGETHER,
+    word_penalties: Any = WORD_PENALTIES,
 ) -> tuple[Any, Any, Any]:
     """LIME's weights (d,), how far each output moves them (n, d), and what each output is off by (n,).
 
@@ -157,7 +172,9 @@ def cross_fitted(
     known, fold = Known(design, d), np.arange(n) % folds
     H, centre = known.regression()
     inverse = np.linalg.inv(H)
-    guesses = [guess(kept[fold != k], y[fold != k], fold[fold != k], document, known, word_penalties) for k in range(folds)]
+    guesses = [
+        guess(kept[fold != k], y[fold != k], fold[fold != k], document, known, word_penalties) for k in range(folds)
+    ]
     said = np.stack([own(kept) for own in guesses])  # (folds, n)
     off = y - said[fold, np.arange(n)]
     share = np.array([(fold == k).mean() for k in range(folds)])

@@ -26,7 +26,7 @@ from limelight.theory.values import LimeDesign
 
 PENALTIES = (1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Of guessed columns, in units of their mean square."""
-WORD_PENALTIES = (1e-6, 0.01, 0.1, 1.0)
+WORD_PENALTIES = (1e-10, 0.01, 0.1, 1.0)
 """Of words, where they are many for the samples; the first of them where they are not."""
 _FEW = 10
 """Samples per word from which words are not penalised."""
@@ -56,7 +56,12 @@ class CrossFit:
 
 
 def cross_fitted(
-    kept: Coalitions, y: Floats, of_document: float, design: LimeDesign, noise: Floats | None = None, noise_freedom: int = 1
+    kept: Coalitions,
+    y: Floats,
+    of_document: float,
+    design: LimeDesign,
+    noise: Floats | None = None,
+    noise_freedom: int = 1,
 ) -> CrossFit:
     """From samples (n, d) drawn in proportion to the kernel, and their outputs (n,).
 
@@ -68,7 +73,7 @@ def cross_fitted(
     folds = [np.ascontiguousarray(kept[own].T, dtype=np.float64) - kernel.mean for own in rows]
     outputs = [y[own] - centre_y for own in rows]
     columns = LimeColumns.guessed(folds, outputs, kernel)
-    guesses = _Guesses.of(columns, folds, outputs, of_document - centre_y, design)
+    guesses = Guesses.of(columns, folds, outputs, of_document - centre_y, design)
     shares = np.array([len(own) / n for own in outputs])
     off, doubt = np.empty(n), np.empty(n)
     for k, own in enumerate(rows):
@@ -121,7 +126,7 @@ class _Bent:
 
 
 @dataclass(frozen=True)
-class _Guesses:
+class Guesses:
     """Of each fold: coefficients of the common columns (folds, p), and of those along each line (folds, lines, 3)."""
 
     columns: LimeColumns
@@ -132,7 +137,7 @@ class _Guesses:
     @classmethod
     def of(
         cls, columns: LimeColumns, folds: list[Floats], outputs: list[Floats], of_document: float, design: LimeDesign
-    ) -> _Guesses:
+    ) -> Guesses:
         d, others = columns.kernel.d, [[j for j in range(FOLDS) if j != k] for k in range(FOLDS)]
         held = [columns.common(x) for x in folds]
         gram = [own @ own.T for own in held]
