@@ -2,14 +2,14 @@
 
     python benchmarks/enumerated_truth.py GAMES [--runs 60] [--samples 100,200,500,1000,2000] [--processes 2]
 
-GAMES: a folder with mask.npz and delete.npz, as `enumerate_games.py` writes them: `output_i` (2^d,) is the model's logit
-margin on every coalition of text i, bit j of the row's number telling whether word j is kept. So LIME's weights and
-Shapley values are known without sampling, and samples are drawn from the same answers with many seeds. limelight would
-ask all coalitions of so short a text by itself: here it has fewer samples than there are coalitions.
+GAMES: a folder with mask.npz and delete.npz, as `enumerate_games.py` writes them: `output_i` (2^d,) is the model's
+logit margin on every coalition of text i, bit j of the row's number telling whether word j is kept. So LIME's weights
+and Shapley values are known without sampling, and samples are drawn from the same answers with many seeds. limelight
+would ask all coalitions of so short a text by itself: here it has fewer samples than there are coalitions.
 
-A row: the root of the mean squared bias over texts and words, in units of the stated error (what so many runs show of it
-by chance is subtracted; "< x" where less than twice its own uncertainty is left); the share of intervals that hold the
-truth, of all words and of the three that matter most, ± 1.96 standard errors over texts; the stated error over the
+A row: the root of the mean squared bias over texts and words, in units of the stated error (what so many runs show of
+it by chance is subtracted; "< x" where less than twice its own uncertainty is left); the share of intervals that hold
+the truth, of all words and of the three that matter most, ± 1.96 standard errors over texts; the stated error over the
 true one (root mean square); and the squared error relative to official LIME's, with as many samples.
 """
 
@@ -121,10 +121,9 @@ def row(name: str, n: int, own: list[dict[str, float]], base: list[dict[str, flo
     bias, unsure = (of["bias"] / of["stated"]).mean(), np.sqrt((of["unsure"] / of["stated"] ** 2).sum()) / len(own)
     seen = f"{math.sqrt(bias):.2f}" if bias > 2.0 * unsure else f"< {math.sqrt(max(bias, 0.0) + 2.0 * unsure):.2f}"
     ratio = math.sqrt((of["stated"] / of["square"]).mean())
-    relative = (
-        "–" if base is None else f"{np.mean([a['square'] / b['square'] for a, b in zip(own, base, strict=True)]):.2f}"
-    )
-    return f"| {name} | {n:,} | {given} | {seen} | {share(of['covered'])} | {share(of['strongest'])} | {ratio:.2f} | {relative} |"
+    relative = "–" if base is None else f"{(of['square'] / np.array([one['square'] for one in base])).mean():.2f}"
+    held = f"{share(of['covered'])} | {share(of['strongest'])}"
+    return f"| {name} | {n:,} | {given} | {seen} | {held} | {ratio:.2f} | {relative} |"
 
 
 def main() -> None:

@@ -310,9 +310,8 @@ def summary(own: dict[Cell, Sums]) -> None:
     print(f"ten shown: {shown:.1%} over cells, corrected {corrected:.1%};")
     print(f"cells whose upper 99.9 % limit is below {WORST:.0%}: {len(low)}")
     for limit, cell in low:
-        print(
-            f"  {cell.family}, {cell.d} words, {cell.n:,} samples: {share(own[cell].of_matter)[0]:.1%}, upper {limit:.1%}"
-        )
+        covered = share(own[cell].of_matter)[0]
+        print(f"  {cell.family}, {cell.d} words, {cell.n:,} samples: {covered:.1%}, upper {limit:.1%}")
 
 
 def main() -> None:

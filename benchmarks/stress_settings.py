@@ -247,7 +247,7 @@ def measured(games: list[Game], method: str, n: int, noise: float, options: dict
 
 def is_due(d: int, n: int, options: dict[str, float]) -> bool:
     """Whether an interval has to be given."""
-    return n >= 4 * d and options.get("kernel_width", 1.0) >= 0.1 and options.get("ridge", 1.0) > 0.0
+    return n >= max(4 * d, 30) and options.get("kernel_width", 1.0) >= 0.1 and options.get("ridge", 1.0) > 0.0
 
 
 def report(cells: dict[str, Cell], rows: dict[str, Cell], withheld: list[str]) -> None:

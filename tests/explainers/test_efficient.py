@@ -17,7 +17,7 @@ from limelight.explainers.shapley_columns import OddColumns
 from limelight.explainers.shapley_pairs import PairedShapley
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.odd_game import shapley_from_signs, sign_moments, size_weights
-from limelight.theory.values import LimeDesign, lime_limit, shapley
+from limelight.theory.values import lime_limit, shapley
 from reference.enumeration import random_game
 from reference.opaque import Answering, Opaque
 

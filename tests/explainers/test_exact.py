@@ -102,7 +102,7 @@ def test_exact_values_equal_enumeration_on_trained_weights() -> None:
 
 def test_sampled_lime_approaches_the_limit() -> None:
     model = limelight.load()
-    exact = limelight.explain(model, TRAINED, "lime-limit", target="positive", n_samples=2000)
+    exact = limelight.explain(model, TRAINED, "lime-limit", target="positive")
     runs = [limelight.explain(model, TRAINED, "lime", target="positive", n_samples=2000, seed=s) for s in range(30)]
     mean = np.mean([run.weights for run in runs], axis=0)
     noise = np.std([run.weights for run in runs], axis=0, ddof=1) / np.sqrt(len(runs))

@@ -203,6 +203,7 @@ def test_diagnostics_stand_beside_the_weights() -> None:
         "ridge": 1.0,
         "sampling": "official",
         "original_first": True,
+        "ridge_samples": 3000,
     }
     assert e.evaluations == 3000
     without = limelight.explain(

@@ -133,7 +133,7 @@ def strongest(n: int, d: int) -> int:
 
 
 def guess(kept: Any, y: Any, fold: Any, document: float, known: Known, word_penalties: Any = WORD_PENALTIES) -> Guess:
-    """From samples of several folds and the document; each sample bends along a line that its own fold has no part in."""
+    """From samples of several folds and the document: each bends along a line that its own fold has no part in."""
     d, n = kept.shape[1], len(y)
     whole = line_of(kept, y, known)
     top = np.argsort(-np.abs(whole), kind="stable")[: strongest(n, d)]

@@ -85,12 +85,11 @@ def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list
     plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
     sampling, options = options.pop("sampling"), {"n_samples": plan.limit, **options}
     ridge_samples = options.pop("ridge_samples")
-    check_options(options["n_samples"], options["kernel_width"], options["ridge"], ridge_samples)
+    of = RIDGE_SAMPLES if ridge_samples is None else ridge_samples
+    check_options(options["n_samples"], options["kernel_width"], options["ridge"], of)
     if sampling == "efficient":
-        return in_turn(
-            by_game(questions), lambda group: _efficient(group, plan, ridge_samples=ridge_samples, **options)
-        )
-    if ridge_samples != RIDGE_SAMPLES:
+        return in_turn(by_game(questions), lambda group: _efficient(group, plan, ridge_samples=of, **options))
+    if ridge_samples not in (None, options["n_samples"]):
         raise ParameterError(
             "ridge_samples does not go with sampling='official', whose ridge is weighed against the samples that are "
             "drawn: use sampling='efficient', or n_samples alone"
@@ -129,19 +128,19 @@ def sampled(
     ridge: float = 1.0,
     sampling: Literal["efficient", "official"] = "efficient",
     original_first: bool = True,
-    ridge_samples: float = RIDGE_SAMPLES,
+    ridge_samples: float | None = None,
 ) -> Weights:
     """`sampling`: where samples tell most, or as the official implementation draws and weighs them.
 
-    `ridge_samples`: the regression of so many official samples is estimated, however many are drawn; `math.inf` leaves
-    out the ridge and the document. With sampling="official" it is that of the samples drawn.
+    `ridge_samples`: the regression of so many official samples is estimated, 5,000 by default, however many are drawn;
+    `math.inf` leaves out the ridge and the document. With sampling="official" it is that of the samples drawn.
 
     `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
     strongest words and their signs are settled, or a part of the largest weight that no standard error is to exceed.
     """
-    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first, "sampling": sampling}
-    options["ridge_samples"] = ridge_samples
-    return _of_many([question], n_samples=n_samples, until=until, seconds=seconds, **options)[0]
+    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
+    limits = {"n_samples": n_samples, "until": until, "seconds": seconds}
+    return _of_many([question], sampling=sampling, ridge_samples=ridge_samples, **limits, **options)[0]
 
 
 def _efficient(
@@ -180,6 +179,7 @@ def _efficient(
             found.append(
                 replace(
                     weights,
+                    settings={**weights.settings, "ridge_samples": ridge_samples},
                     accuracy=Exact() if estimate.complete else Sampled(stderr, freedom=estimate.freedom),
                     diagnostics={**weights.diagnostics, **complete, **done.diagnostics(i), **game.precision(i, d)},
                     notices=(*game.notices, *(() if estimate.complete else weights.notices), *done.notices(i)),
@@ -259,7 +259,7 @@ def _weights(
         notices=_notices(len(coefficients), n_samples, ridge),
         group_stderr=of_groups,
         rounding=rounding * float(fit.gain) * (left_of_rounding(n_samples, len(coefficients)) if varies else 1.0),
-        settings={"n_samples": n_samples, "until": None, "seconds": None},
+        settings={"n_samples": n_samples, "until": None, "seconds": None, "ridge_samples": n_samples},
     )
 
 

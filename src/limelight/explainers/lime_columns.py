@@ -19,13 +19,13 @@ from itertools import combinations
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.arrays import Floats, Integers
 from limelight.theory.polynomial_game import PolynomialGames, inclusion_chances
 from limelight.theory.values import LimeDesign
 
 FOLDS = 5
 STRONGEST = 18
-"""Words whose products are among the columns, at most: with 16 to 32 of them errors differ by a few percent, and time by half."""
+"""Words whose products are among the columns, at most: with 16 to 32 of them errors differ by a few percent."""
 _SAMPLES_PER_PRODUCT = 2
 """Samples beyond one for each word that a product takes: with fewer samples fewer words are better."""
 EASILY = 10.0

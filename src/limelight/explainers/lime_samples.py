@@ -41,9 +41,10 @@ from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
 from limelight.threads import one_thread
 
-
-RIDGE_SAMPLES = 5000.0
+RIDGE_SAMPLES = 5000
 """Samples that official LIME draws by default: the regression of so many is what is estimated."""
+_LEAST = 30
+"""Samples from which errors are told: fewer may all fit a sum of words by chance."""
 _COUNTED = 1e6
 """Samples beyond which a narrow kernel is judged as with so many."""
 
@@ -105,7 +106,7 @@ class LimeSamples:
     @property
     def _tells_errors(self) -> bool:
         """Whether residuals tell how far weights are off: without a penalty as many coalitions as words fit exactly."""
-        if not tells_errors(self.n, self._d, self._ridge):
+        if self.n < _LEAST or not tells_errors(self.n, self._d, self._ridge):
             return False
         return self._ridge > NO_RIDGE or self.n > 20 * self._d or len(first_rows(self._kept)[0]) > self._d + 1
 

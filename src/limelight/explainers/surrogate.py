@@ -37,8 +37,8 @@ NO_RIDGE = 1e-6
 def tells_errors(n: int, d: int, ridge: float) -> bool:
     """Whether residuals of n samples tell how far d coefficients are off.
 
-    With fewer samples than twice the words, intervals cover less than they say (benchmarks/stress_settings.py); without a
-    penalty it takes some more.
+    With fewer samples than twice the words, intervals cover less than they say (benchmarks/stress_settings.py);
+    without a penalty it takes some more.
     """
     return n >= (2 if ridge > NO_RIDGE else 3) * d + 2
 
