@@ -39,6 +39,8 @@ class Contestant:
 
 
 def _ours(ask: Ask, d: int, budget: int, seed: int, *, method: str, **options: Any) -> Any:
+    if method == "lime":
+        options["ridge_samples"] = budget  # all contestants are judged by the regression of as many samples
     return Answering(d, ask).explain(method, budget, seed, **options).weights
 
 

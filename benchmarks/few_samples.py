@@ -70,7 +70,8 @@ def judged(model: Any, texts: list[str], method: str, per_word: int, options: di
     target, errors, inside = (model.labels[-1], model.labels[0]), [], []
     for text in texts:
         n = per_word * len(model.view(text).document.words)
-        exact = ("lime-limit", {"n_samples": n}) if method == "lime" else ("shapley", {})
+        of = n if options.get("sampling") == "official" else 5000
+        exact = ("lime-limit", {"n_samples": of}) if method == "lime" else ("shapley", {})
         truth = limelight.explain(model, text, exact[0], target=target, features="occurrences", **exact[1]).weights
         for seed in range(SEEDS):
             found = limelight.explain(

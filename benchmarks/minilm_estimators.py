@@ -25,6 +25,7 @@ import numpy as np
 import limelight
 from collect_games import COVERAGE_SAMPLES
 from limelight.explainers.lime import kernel_weights
+from limelight.explainers.lime_samples import RIDGE_SAMPLES
 from limelight.explainers.surrogate import fit_surrogate
 from pooled_references import LimeReference, ShapleyReference
 from recorded_games import ESTIMATORS, KERNEL_WIDTH, LATER_SEED, Recorded, Review, Run, read_all
@@ -70,7 +71,9 @@ def estimated(review: Review, ridges: tuple[float, ...], sizes: tuple[int, ...])
                     continue
                 for ridge in ridges if kind == "lime" else (0.0,):
                     as_it_comes = {"estimator": "auto"} if kind == "pairs" else {}  # which asks for eight per word
-                    own = recorded.explain(n, **({"ridge": ridge} if kind == "lime" else as_it_comes))
+                    own = recorded.explain(
+                        n, **({"ridge": ridge, "ridge_samples": n} if kind == "lime" else as_it_comes)
+                    )
                     found[kind, ridge, n].append(Estimated(run, own.weights, own.stderr))
     return found
 
@@ -211,7 +214,7 @@ def coverage(review: Review) -> dict[tuple[str, int], tuple[Any, float]]:
         (apart,) = (run for run in review.runs(kind) if run.seed == LATER_SEED)
         shapley = ShapleyReference(review, runs, apart) if method == "shapley" else None
         for n in COVERAGE_SAMPLES:
-            reference = shapley or LimeReference(review, runs, apart, n, 1.0)
+            reference = shapley or LimeReference(review, runs, apart, RIDGE_SAMPLES, 1.0)
             options = {"estimator": "auto"} if method == "shapley" else {}
             found, asked = [], []
             for i, run in enumerate(runs):

@@ -12,11 +12,13 @@ stated error is what it is off by.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from limelight.explainers.lime_columns import LimeColumns
+from limelight.explainers.cross_fitting import Guesses
+from limelight.explainers.lime_columns import FOLDS, PAIRS, Kernel, LimeColumns
 from limelight.explainers.shapley_columns import OddColumns
 from limelight.explainers.shapley_pairs import SignRegression
 from limelight.theory.lime_kernel import kernel_by_size
@@ -62,6 +64,31 @@ class Pooled:
         return self._solved(run)[1], more * np.sqrt(sum(self._squares[i] for i in there))
 
 
+@dataclass(frozen=True)
+class Guess:
+    """What samples that are kept apart say of the game, on average over folds: any other samples have not seen it."""
+
+    columns: LimeColumns
+    common: Any
+    along: Any
+
+    @classmethod
+    def of(cls, kept: Any, outputs: Any, design: LimeDesign) -> Guess:
+        kernel = Kernel.of(design)
+        folds, y = [kept[k::FOLDS].T - kernel.mean for k in range(FOLDS)], [outputs[k::FOLDS] for k in range(FOLDS)]
+        columns = LimeColumns.guessed(folds, y, kernel)
+        guesses = Guesses.of(columns, folds, y, float(outputs.mean()), LimeDesign.of(kernel.d, np.inf))
+        return cls(columns, guesses.common.mean(axis=0), guesses.along.mean(axis=0))
+
+    def __call__(self, kept: Any) -> Any:
+        x = np.asarray(kept, dtype=float).T - self.columns.kernel.mean
+        along = self.columns.along(x, list(range(len(PAIRS))))
+        return self.common @ self.columns.common(x) + np.einsum("lc,lcn->n", self.along, along)
+
+    def weights(self, design: LimeDesign) -> Any:
+        return self.columns.weights(self.common, self.along, design)
+
+
 class LimeReference:
     """LIME's weights for n samples and a ridge."""
 
@@ -69,17 +96,15 @@ class LimeReference:
         d, kernel = review.d, float(kernel_by_size(review.d, KERNEL_WIDTH)[1:].mean())
         kept, outputs = review.samples(apart)
         kept, outputs = kept[1:], outputs[1:]  # the first is the document
-        columns = LimeColumns.guessed(kept, outputs)
-        assert columns is not None
-        u = guessed_part(columns.of(kept), outputs, np.ones(len(kept)), d + 1)
-        known = columns.weights(LimeDesign.of(d, n, KERNEL_WIDTH, ridge))
-        self._guessed = known(np.concatenate([np.zeros(d + 1), u]))
+        design = LimeDesign.of(d, n, KERNEL_WIDTH, ridge)
+        guess = Guess.of(kept, outputs, design)
+        self._guessed = guess.weights(design)
         rows, y = [], []
         for run in runs:
             kept, outputs = review.samples(run)
             rows.append(np.concatenate([np.ones((len(kept) - 1, 1)), kept[1:]], axis=1))
-            y.append(outputs[1:] - columns.of(kept[1:])[:, d + 1 :] @ u)
-            document = outputs[0] - float(columns.of_document()[0, d + 1 :] @ u)
+            y.append(outputs[1:] - guess(kept[1:]))
+            document = outputs[0] - float(guess(np.ones((1, d)))[0])
         one, penalty = np.ones(d + 1), ridge * np.eye(d + 1)
         penalty[0, 0] = 0.0
         self._pooled = Pooled(rows, y, (n - 1) * kernel, np.outer(one, one) + penalty, document * one)

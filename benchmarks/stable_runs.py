@@ -63,14 +63,14 @@ def explained(model: Any, text: str, method: str, seed: int, limit: int) -> dict
 def exact(texts: dict[str, str], row: dict[str, Any]) -> tuple[Any, Any]:
     model, text = limelight.load(), texts[row["text"]]
     name = "lime-limit" if row["method"] == "lime" else row["method"]
-    options: dict[str, Any] = {"n_samples": row["n"]} if row["method"] == "lime" else {}
     target = (model.labels[-1], model.labels[0])
-    found = limelight.explain(model, text, name, target=target, features="occurrences", **options).weights
+    found = limelight.explain(model, text, name, target=target, features="occurrences").weights
     return found, np.zeros(len(found))
 
 
 def references(games: Path) -> Any:
     """From recorded games. Runs of the same seeds began with the same samples: they are left out."""
+    from limelight.explainers.lime_samples import RIDGE_SAMPLES
     from pooled_references import LimeReference, ShapleyReference
     from recorded_games import LATER_SEED, read_all
 
@@ -83,7 +83,7 @@ def references(games: Path) -> Any:
         runs = [run for run in review.runs(kind) if run.seed not in (*SEEDS, LATER_SEED)]
         (apart,) = (run for run in review.runs(kind) if run.seed == LATER_SEED)
         if kind == "lime":
-            return LimeReference(review, runs, apart, row["n"], 1.0).without(None)
+            return LimeReference(review, runs, apart, RIDGE_SAMPLES, 1.0).without(None)
         return ShapleyReference(review, runs, apart).without(None)
 
     return truth

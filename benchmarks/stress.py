@@ -3,6 +3,7 @@
     python benchmarks/stress.py FOLDER [--seeds 500] [--part 1/4] [--processes 16] [--seconds 840] [--half judged]
     python benchmarks/stress.py FOLDER --table
     python benchmarks/stress.py FOLDER --quick
+    python benchmarks/stress.py FOLDER --of-drawn      with a version before 0.3, which estimates what it draws
 
 A cell is a family of games (`stress_games.py`), a number of words, a method and a number of samples. Each of its seeds
 is one run: all of its weights are off together, so a run counts as one observation of the share of its weights that the
@@ -159,18 +160,23 @@ def _added(sums: tuple[float, float, int], inside: Any) -> tuple[float, float, i
 _TRUTHS: dict[Cell, tuple[Game, Any]] = {}
 
 
-def _known(cell: Cell) -> tuple[Game, Any]:
+def _known(cell: Cell, of_drawn: bool) -> tuple[Game, Any]:
     """The game of a cell, and what is true of it: made once in a process."""
     if cell not in _TRUTHS:
         game = FAMILIES[cell.family](cell.d)
         assert game is not None
-        truth = game.lime(OF_SAMPLES, KERNEL_WIDTH, RIDGE) if cell.method == "lime" else game.shapley()
+        truth = (
+            game.lime(cell.n if of_drawn else OF_SAMPLES, KERNEL_WIDTH, RIDGE)
+            if cell.method == "lime"
+            else game.shapley()
+        )
         _TRUTHS[cell] = game, truth
     return _TRUTHS[cell]
 
 
-def measured(cell: Cell, seeds: range) -> Sums:
-    game, truth = _known(cell)
+def measured(cell: Cell, seeds: range, of_drawn: bool = False) -> Sums:
+    """`of_drawn`: judge LIME by the regression of the samples drawn, which versions before 0.3 estimate."""
+    game, truth = _known(cell, of_drawn)
     sums, began = Sums(), time.monotonic()
 
     def ask(kept: Any) -> Any:
@@ -193,27 +199,36 @@ def measured(cell: Cell, seeds: range) -> Sums:
 
 # ── many of them ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Task = tuple[Cell, int, str, float]
-"""A cell, the number of a block, the folder, and when to end."""
+Task = tuple[Cell, int, str, float, bool]
+"""A cell, the number of a block, the folder, when to end, and whose regression is true."""
 
 
 def _block(task: Task) -> bool:
-    cell, block, folder, until = task
+    cell, block, folder, until, of_drawn = task
     if time.time() > until:
         return False
     path = Path(folder) / f"{cell.name}-{block}.json"
-    sums = measured(cell, range(block * BLOCK, (block + 1) * BLOCK))
+    sums = measured(cell, range(block * BLOCK, (block + 1) * BLOCK), of_drawn)
     new = path.with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps({"cell": asdict(cell), "sums": asdict(sums)}))
     new.replace(path)
     return True
 
 
-def run(folder: Path, grid: list[Cell], seeds: int, part: tuple[int, int], processes: int, seconds: float) -> None:
+def run(
+    folder: Path,
+    grid: list[Cell],
+    seeds: int,
+    *,
+    part: tuple[int, int],
+    processes: int,
+    seconds: float,
+    of_drawn: bool = False,
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     until, there = time.time() + seconds, {path.stem for path in folder.glob("*.json")}
     blocks = -(-seeds // BLOCK)
-    every = [(cell, block, str(folder), until) for block in range(blocks) for cell in grid]
+    every = [(cell, block, str(folder), until, of_drawn) for block in range(blocks) for cell in grid]
     own = [task for task in every[part[0] - 1 :: part[1]] if f"{task[0].name}-{task[1]}" not in there]
     began, done = time.monotonic(), 0
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
@@ -323,6 +338,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--half", choices=("chosen", "judged", "both"), default="both")
     parser.add_argument("--families", default="", help="these only, apart by commas")
+    parser.add_argument("--words", type=int, help="games of so many words only")
+    parser.add_argument("--of-drawn", action="store_true", help="LIME's truth is the regression of the samples drawn")
     parser.add_argument("--quick", action="store_true", help="three families of 40 words and 400 samples, 50 seeds")
     parser.add_argument("--table", action="store_true", help="print what is there, and run nothing")
     given = parser.parse_args()
@@ -331,7 +348,11 @@ def main() -> None:
     if not given.table:
         i, k = map(int, given.part.split("/"))
         seeds = 2 * BLOCK if given.quick else given.seeds
-        run(given.folder, cells(families, given.quick), seeds, (i, k), given.processes, given.seconds)
+        grid = [cell for cell in cells(families, given.quick) if given.words in (None, cell.d)]
+        run(
+            given.folder, grid, seeds, part=(i, k), processes=given.processes, seconds=given.seconds,
+            of_drawn=given.of_drawn,
+        )  # fmt: skip
     tables({cell: sums for cell, sums in read(given.folder).items() if cell.family in families})
 
 

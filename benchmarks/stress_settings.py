@@ -5,7 +5,7 @@
 
 Games of 1 to 30 words, 2 to 5,000 samples, ridge 0 to 10, kernel width 0.05 to ∞; functions that always answer alike,
 and functions with noise of a standard deviation of 0.2, of which all but the noise is the truth. LIME's truth is
-`lime-limit` with the same number of samples, kernel width and ridge. Games, by family:
+`lime-limit` with the same kernel width and ridge. Games, by family:
 
 - attention: attention layers with random weights, whose values are known for any number of words;
 - bent: up to 12 words, tanh of a sum in which words act together, whose values are known by enumeration;
@@ -37,7 +37,7 @@ import numpy as np
 from scipy.special import stdtr
 
 import limelight
-from limelight.explainers.lime_samples import LimeSamples
+from limelight.explainers.lime_samples import RIDGE_SAMPLES, LimeSamples
 from limelight.explainers.shapley_pairs import PairedShapley, all_coalitions
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit, shapley
@@ -70,9 +70,8 @@ class Game:
             return lime_limit(self.ratio, 0, n, kernel_width, ridge).values
         if self.matter is not None:
             return self._lime_of_few(LimeDesign.of(self.d, n, kernel_width, ridge))
-        samples = LimeSamples(self._ask, self.d, 0, kernel_width, ridge)
-        samples.extend(max(n, 2**self.d))  # every coalition,
-        samples._all_of = n  # with the weights that it has among n
+        samples = LimeSamples(self._ask, self.d, 0, kernel_width, ridge, ridge_samples=n)
+        samples.extend(2**self.d)
         return samples.estimate().values[:, 0]
 
     def shapley(self) -> Any:
@@ -234,7 +233,7 @@ _SEEDS = itertools.count()
 def measured(games: list[Game], method: str, n: int, noise: float, options: dict[str, float], runs: int) -> Cell:
     cell = Cell()
     for game in games:
-        truth = game.shapley() if method == "shapley" else game.lime(n, **options)
+        truth = game.shapley() if method == "shapley" else game.lime(RIDGE_SAMPLES, **options)
         for seed in itertools.islice(_SEEDS, runs):
             model = game.model(noise, seed)
             try:
