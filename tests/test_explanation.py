@@ -146,7 +146,7 @@ def test_results_that_0_1_itself_wrote_are_read() -> None:
     assert [e.accuracy for e in read] == ["sampled", "bounded", "exact"]
     assert read["lime-limit"].parameters["n_samples"] == math.inf
     assert read["lime"].diagnostics["stable_top"]["k"] == 5
-    assert "LIME, limit" in read.to_html()
+    assert "LIME, unsampled" in read.to_html()
 
 
 def test_the_methods_of_0_1_are_called_as_they_are_now() -> None:

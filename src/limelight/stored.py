@@ -35,7 +35,7 @@ METHODS_OF_0_1: Mapping[str, tuple[str, bool]] = {
     "integrated-gradients": ("IG", True),
     "leave-one-out": ("Leave one out", True),
     "lime": ("LIME", True),
-    "lime-limit": ("LIME, limit", True),
+    "lime-limit": ("LIME, unsampled", True),
     "lime-proposition": ("Prop. B.1", True),
     "lime-theorem": ("Theorem 5.1", True),
     "rollout": ("Rollout", False),

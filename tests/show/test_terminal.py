@@ -105,7 +105,7 @@ def test_kin_stand_below_each_other_under_their_family() -> None:
         "attention  α-avg",
         "           α-max",
         "LIME       LIME",
-        "           LIME, limit",
+        "           LIME, unsampled",
         "gradients  G×I",
         "own        own",
     ]
@@ -214,7 +214,7 @@ def test_a_long_text_is_shown_once_by_the_method_without_sampling() -> None:
     ]
     output = shown(comparison)
     assert output.count("word50") == 1
-    assert "The text by LIME, limit (no sampling, error below 1e-12):" in output
+    assert "The text by LIME, unsampled (no sampling, error below 1e-12):" in output
     assert [line.split()[0] for line in summary_of(output)] == ["attention", "LIME", "LIME,"]
     once = shown(comparison[:1])
     assert "shown once" not in once

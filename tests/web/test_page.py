@@ -173,7 +173,7 @@ def test_a_removed_word_moves_the_prediction(tab: Browser, server: Running, remo
     shown = f"{'−' if change < 0 else '+'}{abs(change):.3f}"
     told = tab.evaluate("document.querySelector('.what-if').innerText")
     assert f"moves by {shown}" in told
-    assert "LIME, limit" in told
+    assert "LIME, unsampled" in told
     assert "→" in said(tab)
     assert tab.evaluate("document.querySelectorAll('.row .gone').length") > 1
     assert tab.evaluate("document.querySelector('.toggle[aria-pressed=true]').textContent") == "great"

@@ -76,7 +76,7 @@ _LOGITS_AT_ONCE = 2**24
 lime = method("lime", label="LIME", summary="Local linear surrogate, fitted on samples with words removed (Eq. 16)")
 lime_limit = method(
     "lime-limit",
-    label="LIME, no sampling",
+    label="LIME, unsampled",
     summary="LIME's weights without sampling: its regression of 5,000 samples, in expectation",
 )
 
