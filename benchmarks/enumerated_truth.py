@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy: there is one process per core
+if __name__ == "__main__":  # before NumPy, and for the processes that follow: there is one per core
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 import math

@@ -170,3 +170,18 @@ def test_noise_of_answers_is_in_the_errors() -> None:
         estimate = samples.estimate()
         inside.append(np.mean(np.abs(estimate.values[:, 0] - c) <= 1.96 * estimate.stderr[:, 0]))
     assert 0.92 < np.mean(inside) < 0.995
+
+
+def test_heavy_tails_of_noise_do_not_make_intervals_too_narrow() -> None:
+    """Pareto's noise of infinite variance, all on one side: few samples decide an error, and Student's factor knows."""
+    d, n = 20, 400
+    c, inside = np.random.default_rng(1).normal(size=d), []
+    for seed in range(25):
+        rng = np.random.default_rng([seed, 9])
+        samples = LimeSamples(
+            lambda kept, rng=rng: (kept @ c + rng.pareto(1.5, len(kept)))[:, None], d, seed, 0.25, 1e-9
+        )
+        samples.extend(n)
+        estimate = samples.estimate()
+        inside.append(np.mean(np.abs(estimate.values[:, 0] - c) <= 1.96 * estimate.stderr[:, 0]))
+    assert np.mean(inside) > 0.93
