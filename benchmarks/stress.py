@@ -305,6 +305,35 @@ def tables(found: dict[Cell, Sums]) -> None:
             summary(own)
 
 
+def by_family(found: dict[Cell, Sums]) -> None:
+    """One row per family and method, of the cells from so many samples per word that intervals are due."""
+    heads = (
+        "family",
+        "method",
+        "cells",
+        "that matter",
+        "lowest cell",
+        "all words",
+        "ten shown",
+        "corrected",
+        "stated / true",
+    )
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for method, family in sorted({(cell.method, cell.family) for cell in found}):
+        due = [cell for cell in found if (cell.method, cell.family) == (method, family) and cell.n >= DUE * cell.d]
+        own = [found[cell] for cell in due if found[cell].of_matter[2]]
+        matter = [share(sums.of_matter)[0] for sums in own]
+        means = [
+            np.mean([share(getattr(sums, name))[0] for sums in own]) for name in ("of_all", "of_shown", "of_corrected")
+        ]
+        ratios = [math.sqrt(sums.stated / sums.error) for sums in own if sums.error > 1e-12]
+        worst = int(np.argmin(matter))
+        lowest = f"{matter[worst]:.1%} ± {share(own[worst].of_matter)[1]:.1%}"
+        wide = f"{np.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})" if ratios else "exact"
+        texts = [family, method, len(own), f"{np.mean(matter):.1%}", lowest, *(f"{mean:.1%}" for mean in means), wide]
+        print(f"| {' | '.join(map(str, texts))} |")
+
+
 def summary(own: dict[Cell, Sums]) -> None:
     """Whether the cells keep to what is asked of them."""
     due = {cell: sums for cell, sums in own.items() if cell.n >= DUE * cell.d}
@@ -343,6 +372,7 @@ def main() -> None:
     parser.add_argument("--of-drawn", action="store_true", help="LIME's truth is the regression of the samples drawn")
     parser.add_argument("--quick", action="store_true", help="three families of 40 words and 400 samples, 50 seeds")
     parser.add_argument("--table", action="store_true", help="print what is there, and run nothing")
+    parser.add_argument("--by-family", action="store_true", help="one row per family instead of one per cell")
     given = parser.parse_args()
     halves = {"chosen": CHOSEN, "judged": JUDGED, "both": FAMILIES}
     families = given.families.split(",") if given.families else QUICK if given.quick else list(halves[given.half])
@@ -354,7 +384,8 @@ def main() -> None:
             given.folder, grid, seeds, part=(i, k), processes=given.processes, seconds=given.seconds,
             of_drawn=given.of_drawn,
         )  # fmt: skip
-    tables({cell: sums for cell, sums in read(given.folder).items() if cell.family in families})
+    found = {cell: sums for cell, sums in read(given.folder).items() if cell.family in families}
+    by_family(found) if given.by_family else tables(found)
 
 
 if __name__ == "__main__":

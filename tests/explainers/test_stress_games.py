@@ -17,9 +17,9 @@ if not BENCHMARKS.exists():
     pytest.skip("needs the benchmarks, which are not in the package", allow_module_level=True)
 sys.path.insert(0, str(BENCHMARKS))
 
-import stress
-import stress_games
-from stress import Cell, Sums
+import stress  # noqa: E402
+import stress_games  # noqa: E402
+from stress import Cell, Sums  # noqa: E402
 
 EXACT = 1e-9
 """Sums of some thousand terms in float64."""
