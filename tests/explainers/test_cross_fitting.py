@@ -185,3 +185,27 @@ def test_heavy_tails_of_noise_do_not_make_intervals_too_narrow() -> None:
         estimate = samples.estimate()
         inside.append(np.mean(np.abs(estimate.values[:, 0] - c) <= 1.96 * estimate.stderr[:, 0]))
     assert np.mean(inside) > 0.93
+
+
+def test_several_outputs_and_sums_over_groups_carry_over() -> None:
+    """Each output as if it were alone; a group of one word has that word's error, and sums lie in their intervals."""
+    d, n = 16, 300
+    first, second = bent(d), few_matter(lambda count: count > 1, 4)
+    groups = np.zeros((d, 3))
+    groups[0, 0], groups[:4, 1], groups[4:, 2] = 1.0, 1.0, 1.0
+
+    def run(games: list[Any], seed: int) -> Any:
+        samples = LimeSamples(lambda kept: np.stack([game(kept) for game in games], axis=1), d, seed, 0.25, 1.0)
+        samples.extend(n)
+        return samples.estimate(groups)
+
+    both, alone = run([first, second], 0), run([second], 0)
+    np.testing.assert_array_equal(both.values[:, 1], alone.values[:, 0])
+    np.testing.assert_array_equal(both.stderr[:, 1], alone.stderr[:, 0])
+    np.testing.assert_allclose(both.surrogate.group_stderr[0], both.stderr[0], rtol=1e-5)
+    truth, inside = exact_of_few(second, d, 4), []
+    for seed in range(30):
+        estimate = run([second], seed)
+        off = abs(float(estimate.values[:4, 0].sum()) - 4.0 * truth)
+        inside.append(off <= 1.96 * estimate.surrogate.group_stderr[1, 0])
+    assert np.mean(inside) > 0.8
