@@ -1,6 +1,6 @@
 """A regression with columns beside the linear ones, whose own weights are known without sampling.
 
-Weights such as LIME's and Shapley's are those of a projection on linear functions. They stay the same if the game is
+Shapley values are those of a projection on linear functions. They stay the same if the game is
 projected on more columns first, and what comes out on linear ones. So the columns may hold whatever a model is guessed
 to do (how it bends, what strong words do to each other), and samples only have to tell the rest. Where each of the
 columns has known weights T, and u are their fitted coefficients, the weights of the game are T u.

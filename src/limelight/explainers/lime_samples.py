@@ -1,11 +1,11 @@
 """LIME's weights from samples that are drawn where its kernel weighs.
 
 Official LIME draws the number of removed words evenly and weighs a sample by its kernel, so that most samples count for
-little. Here sizes are drawn in proportion to the kernel and all samples weigh alike: the kernel's mean, beside the
-document's 1. The expected regression is the same, so both estimate one number, `lime-limit` with the same number of
-samples, kernel width and ridge. Where enough samples are there, the regression has more columns than the words
-(`augmented`, `lime_columns`). When all coalitions of a short text are fewer than the samples, each is asked once, with
-the weight that it is expected to have, and nothing is left to chance.
+little. Here sizes are drawn in proportion to the kernel and all samples weigh alike. What is estimated does not depend
+on how many there are: it is the expected regression of 5,000 official samples, or of `ridge_samples`, whose document
+and ridge weigh what they weigh there (`lime-limit` is the same without sampling). Where enough samples are there, more
+than sums of words is guessed of the game (`cross_fitting`, `lime_columns`). When all coalitions of a short text are
+fewer than the samples, each is asked once, with the weight that it is expected to have, and nothing is left to chance.
 
 A model that is saturated at the text answers most samples alike, and few samples may all be such: they tell nothing of
 what a rare one does. The text without any words tells it. It is asked for too, beside the samples and without a part in
