@@ -18,9 +18,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from limelight.evaluation.bootstrap import Bootstrap, Way, way_for
 
 from limelight.arrays import Floats
-from limelight.evaluation.bootstrap import Bootstrap, Way, way_for
 
 Documents = tuple[Floats, Floats, Floats, Floats]
 """Denominators; numerators of the good method, of the weak one, and of the one at chance."""

@@ -1,18 +1,18 @@
 """What a sample of documents says of a score: intervals, differences, and what cannot be decided yet.
 
 A score is a ratio of means over documents, Σ numerators / Σ denominators (a plain mean has denominators of 1). Its
-interval and p-values come from resampled documents (`limelight.evaluation.bootstrap`).
+interval and p-values come from flipped signs of documents (`limelight.evaluation.sign_flips`): an interval holds the
+values that the flips do not reject, so the two never disagree. Fewer than six documents give neither.
 
-Two methods are compared on the same resampled documents. "Equal" is a claim of its own, by two one-sided tests: the
-difference is smaller than a margin. What is neither different nor equal is undecided, and `texts_needed` says about how
-many documents would decide it.
+"Equal" is a claim of its own, by two one-sided tests: the difference is smaller than a margin. What is neither
+different nor equal is undecided, and `texts_needed` says about how many documents would decide it. Many claims at once
+are made by `limelight.evaluation.contest`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
@@ -20,12 +20,18 @@ import numpy as np
 
 from limelight.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.evaluation.bootstrap import NAMES, RESAMPLES, Bootstrap
+from limelight.evaluation.sign_flips import FLIPS, ends, flipped_sums
 
 MARGIN = 0.05
 """A difference of scores below this is none in practice."""
 POWER = 0.8
 """The chance with which `texts_needed` documents decide, if the truth is what was seen."""
+TIE = 1e-9
+"""As a part of all that documents say: rounding."""
+METHOD = "flipped signs of documents"
+LEAST = 6
+"""Documents below which nothing is claimed: five that all say the same do so by chance in 6 % of cases."""
+NO_INTERVAL = "none: too few documents"
 _NORMAL = NormalDist()
 
 Verdict = Literal["better", "worse", "equal", "undecided"]
@@ -79,31 +85,37 @@ class Decision:
 # ── intervals ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def mean(values: Floats, level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+def mean(values: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS) -> Interval:
     """The mean over documents; documents without a value (NaN) are left out."""
     values = np.asarray(values, dtype=np.float64)
-    return ratio_of_means(values, np.where(np.isnan(values), np.nan, 1.0), level, seed, resamples)
+    return ratio_of_means(values, np.where(np.isnan(values), np.nan, 1.0), level, seed, flips)
 
 
 def ratio_of_means(
-    numerators: Floats, denominators: Floats, level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+    numerators: Floats, denominators: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS
 ) -> Interval:
     """Σ numerators / Σ denominators over documents; those without both numbers (NaN) are left out."""
     check_level(level)
-    return _interval(Bootstrap.of([(numerators, denominators)], seed, resamples), level)
+    own, room = _documents(numerators, denominators)
+    if not len(own):
+        return Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
+    low, high = ends(own[:, None], room[:, None], level, seed, flips)
+    said = NO_INTERVAL if math.isnan(low[0]) else METHOD
+    return Interval(float(own.sum() / room.sum()), float(low[0]), float(high[0]), level, said, len(own))
 
 
 def paired_difference(
-    first: tuple[Floats, Floats],
-    second: tuple[Floats, Floats],
+    first: Floats,
+    second: Floats,
+    denominators: Floats,
     level: float = 0.95,
     seed: int = 0,
     margin: float = MARGIN,
-    resamples: int = RESAMPLES,
+    flips: int = FLIPS,
 ) -> Comparison:
-    """The first ratio of means less the second, each (numerators, denominators), on the same resampled documents."""
-    check_level(level)
-    return _compared(Bootstrap.of([first, second], seed, resamples), level, margin)
+    """The first ratio of means less the second, on the same documents."""
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    return against(difference, denominators, 0.0, level, seed, margin, flips)
 
 
 def against(
@@ -113,32 +125,80 @@ def against(
     level: float = 0.95,
     seed: int = 0,
     margin: float = MARGIN,
-    resamples: int = RESAMPLES,
+    flips: int = FLIPS,
 ) -> Comparison:
     """A ratio of means less a constant: 0 is chance for a score that is normalised so."""
-    check_level(level)
     if not math.isfinite(constant):
         raise ParameterError(f"the constant that a score is compared with must be finite: got {constant!r}")
-    return _compared(Bootstrap.of([(numerators, denominators)], seed, resamples, constant), level, margin)
-
-
-def _compared(sample: Bootstrap, level: float, margin: float) -> Comparison:
     if not (math.isfinite(margin) and margin > 0.0):
         raise ParameterError(f"the margin of equivalence must be above 0: got {margin!r}")
-    below = sample.chance_below(0.0)
-    return Comparison(
-        interval=_interval(sample, level),
-        p=min(1.0, 2.0 * min(below, 1.0 - below)),
-        p_equal=max(sample.chance_below(-margin), 1.0 - sample.chance_below(margin)),
-        standard_error=sample.error,
-        margin=margin,
-    )
+    check_level(level)
+    own, room = _documents(numerators, denominators)
+    if not len(own):
+        nothing = Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
+        return Comparison(nothing, math.nan, math.nan, math.nan, margin)
+    return compared((own - constant * room)[:, None], room, level, seed, margin, flips)[0]
 
 
-def _interval(sample: Bootstrap, level: float) -> Interval:
-    low, high = sample.ends(level)
-    method = NAMES[sample.way] if sample.documents > 1 else "none: fewer than two documents"
-    return Interval(sample.value, low, high, level, method, sample.documents)
+def compared(
+    differences: Floats, room: Floats, level: float = 0.95, seed: int = 0, margin: float = MARGIN, flips: int = FLIPS
+) -> list[Comparison]:
+    """Many differences of numerators (documents, m) with the same denominators (documents,), each by itself."""
+    documents = len(differences)
+    low, high = ends(differences, np.broadcast_to(room[:, None], differences.shape), level, seed, flips)
+    values, errors = differences.sum(axis=0) / room.sum(), _errors(differences, room)
+    sums = flipped_sums(np.concatenate([differences, room[:, None]], axis=1), seed, flips)
+    beyond = margin * sums[:, -1]
+    found = []
+    for j in range(differences.shape[1]):
+        own = np.ascontiguousarray(sums[:, j])
+        tie = TIE * float(np.abs(differences[:, j]).sum() + margin * room.sum())
+        interval = Interval(
+            value=float(values[j]),
+            low=float(low[j]),
+            high=float(high[j]),
+            level=level,
+            method=NO_INTERVAL if math.isnan(low[j]) else METHOD,
+            documents=documents,
+        )
+        p_equal = max(_share_reaching(beyond - own, tie), _share_reaching(beyond + own, tie))
+        found.append(Comparison(interval, _share_reaching(np.abs(own), tie), p_equal, float(errors[j]), margin))
+    return found
+
+
+def _share_reaching(flipped: Floats, tie: float) -> float:
+    """The share of flips that reach what was seen, the first of them."""
+    return float((flipped >= flipped[0] - tie).mean())
+
+
+def _errors(differences: Floats, room: Floats) -> Floats:
+    """To first order, from what each document adds; 0 where all say the same, NaN where one says it alone."""
+    n = len(room)
+    if n < 2:
+        return np.full(differences.shape[1], np.nan)
+    rest = differences - differences.sum(axis=0) / room.sum() * room[:, None]
+    errors = np.sqrt((rest**2).sum(axis=0) * n / (n - 1)) / room.sum()
+    nothing = TIE * np.abs(differences).max(axis=0) * n / room.sum()
+    return np.where(errors > nothing, errors, 0.0)
+
+
+def _documents(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+    """The documents that have both numbers."""
+    own, room = (np.asarray(one, dtype=np.float64) for one in (numerators, denominators))
+    for one in (own, room):
+        if one.ndim != 1:
+            raise ParameterError(f"values must be one number per document: got an array of shape {one.shape}")
+    if len(own) != len(room):
+        raise ParameterError(
+            f"numerators and denominators must be of the same documents: got {len(own)} and {len(room)} of them"
+        )
+    if np.isinf(own).any() or np.isinf(room).any():
+        raise ParameterError("a value of a document is infinite: leave the document out, or say NaN")
+    known = ~(np.isnan(own) | np.isnan(room))
+    own, room = own[known], room[known]
+    if not (room > 0.0).all():
+        raise ParameterError(f"the denominators of a ratio of means must be above 0: got {room.min():g}")
+    return own, room
 
 
 def check_level(level: float) -> None:
@@ -150,29 +210,18 @@ def check_level(level: float) -> None:
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def holm(p: Sequence[float] | Floats) -> Floats:
-    """P-values adjusted so that all claims below a level are right together with the chance 1 - level (Holm 1979).
+def verdict_of_difference(
+    comparison: Comparison, alpha: float = 0.05, pays: float = 1.0, pays_equal: float = 1.0, least: int = LEAST
+) -> Decision:
+    """What one comparison says. Its p-values count as they are.
 
-    The smallest is multiplied by the number of claims m, the next by m - 1, and so on; none falls below the one before.
-    A NaN is no claim, and stays.
+    `pays`, `pays_equal`: by how much p-values were multiplied because there are other claims, and `least`: the fewest
+    texts with which anything can be told apart. They only make `texts_needed` larger.
     """
-    given = np.asarray(p, dtype=np.float64)
-    if given.ndim != 1:
-        raise ParameterError(f"p-values must be a list of numbers: got an array of shape {given.shape}")
-    claims = np.flatnonzero(~np.isnan(given))
-    if ((given[claims] < 0.0) | (given[claims] > 1.0)).any():
-        raise ParameterError(f"p-values lie between 0 and 1: got {given.tolist()}")
-    order = claims[np.argsort(given[claims], kind="stable")]
-    adjusted = given.copy()
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)))
-    return adjusted
-
-
-def verdict_of_difference(comparison: Comparison, alpha: float = 0.05, claims: int = 1) -> Decision:
-    """What one comparison says. Its p-values count as they are; `claims` only makes `texts_needed` stricter."""
     if not 0.0 < alpha < 0.5:
         raise ParameterError(f"alpha must lie between 0 and 0.5: got {alpha!r}")
-    told_apart, equal = comparison.p < alpha, comparison.p_equal < alpha
+    enough = comparison.interval.documents >= LEAST
+    told_apart, equal = enough and comparison.p <= alpha, enough and comparison.p_equal <= alpha
     verdict: Verdict
     if equal:
         verdict = "equal"
@@ -180,20 +229,15 @@ def verdict_of_difference(comparison: Comparison, alpha: float = 0.05, claims: i
         verdict = "better" if comparison.value > 0.0 else "worse"
     else:
         verdict = "undecided"
-    needed = texts_needed(comparison, alpha / claims) if verdict == "undecided" else None
+    needed = None
+    if verdict == "undecided":
+        needed = texts_needed(comparison, alpha / pays, alpha / pays_equal, least)
     return Decision(verdict, told_apart, comparison.p, comparison.p_equal, needed)
 
 
-def verdicts_of_differences(comparisons: Sequence[Comparison], alpha: float = 0.05) -> list[Decision]:
-    """The same for many comparisons at once: both families of p-values are corrected by Holm's method."""
-    p, p_equal = holm([one.p for one in comparisons]), holm([one.p_equal for one in comparisons])
-    return [
-        verdict_of_difference(replace(one, p=float(own), p_equal=float(own_equal)), alpha, len(comparisons))
-        for one, own, own_equal in zip(comparisons, p, p_equal, strict=True)
-    ]
-
-
-def texts_needed(comparison: Comparison, alpha: float = 0.05) -> int | None:
+def texts_needed(
+    comparison: Comparison, alpha: float = 0.05, alpha_equal: float | None = None, least: int = LEAST
+) -> int | None:
     """About how many documents decide, with the chance POWER, if the difference is the one that was seen.
 
     The standard error falls as 1/sqrt(N). Either the difference is told from 0, or it is shown to be below the margin:
@@ -209,5 +253,6 @@ def texts_needed(comparison: Comparison, alpha: float = 0.05) -> int | None:
     if room > 0.0:
         # Both one-sided tests must succeed: near a difference of 0 each may fail half as often.
         either = (1.0 - POWER) / 2.0 if size < error else 1.0 - POWER
-        factors.append((_NORMAL.inv_cdf(1.0 - alpha) + _NORMAL.inv_cdf(1.0 - either)) * error / room)
-    return max(documents + 1, math.ceil(documents * min(factors) ** 2))
+        one_sided = alpha if alpha_equal is None else alpha_equal
+        factors.append((_NORMAL.inv_cdf(1.0 - one_sided) + _NORMAL.inv_cdf(1.0 - either)) * error / room)
+    return max(documents + 1, least, math.ceil(documents * min(factors) ** 2))

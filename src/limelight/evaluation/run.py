@@ -105,16 +105,19 @@ def judged(
             records.append(record)
     finally:
         progress.end()
+    first = {text: number for number, text in reversed(list(enumerate(plan.texts)))}
     return joined(
         {**_about(plan, records), **(about or {})},
-        [_document(record) for record in records],
+        [_document(record, first[plan.texts[record.number]]) for record in records],
         _methods(plan, records),
         [record.values for record in records],
     )
 
 
-def _document(record: Record) -> dict[str, Any]:
-    return {"id": record.id, "words": record.words, "label": record.label, "target": record.target}
+def _document(record: Record, first: int) -> dict[str, Any]:
+    """`copy_of`: the number of the first text that is the same, where there is one before it."""
+    said = {"id": record.id, "words": record.words, "label": record.label, "target": record.target}
+    return said if first == record.number else {**said, "copy_of": first}
 
 
 def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:

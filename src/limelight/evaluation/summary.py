@@ -3,32 +3,35 @@
 One measure is primary, named beforehand: comprehensiveness against chance, as a ratio of means over texts, of the
 output that is explained, under the removal that methods were made with. Methods with signs are ranked by what speaks
 for the target and compared among themselves; those without by size, in a table of their own; and all of them by
-absolute value in a third. Comparisons of the first two tables are one family, corrected by Holm's method. Everything
-else is descriptive.
+absolute value in a third. All claims of the first two tables, about pairs and about chance, are one family
+(`limelight.evaluation.contest`), on the texts that all of their methods explain. Everything else is descriptive.
+
+Copies of a text are one text here, of which several things are known: their gains are added up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.arrays import Array, Floats, Integers
+from limelight.evaluation.contest import Contest, contest, holm, least_texts
 from limelight.evaluation.inference import (
+    METHOD,
+    NO_INTERVAL,
     Comparison,
     Decision,
     Interval,
+    Verdict,
     against,
-    paired_difference,
     ratio_of_means,
     verdict_of_difference,
-    verdicts_of_differences,
 )
-from limelight.evaluation.many_means import many_means
+from limelight.evaluation.many_means import many_means, summed_copies
 from limelight.evaluation.measure import Key
 
 if TYPE_CHECKING:
@@ -36,12 +39,20 @@ if TYPE_CHECKING:
 
 Table = Literal["signed", "unsigned", "absolute"]
 PRIMARY = "comprehensiveness against chance"
-_METHOD = "BCa bootstrap over documents"
+RANKED: tuple[Table, ...] = ("signed", "unsigned")
+"""The tables of which claims are made; that of absolute values describes the same methods once more."""
+COIN = 0.5
+_MOST = 0.5
+"""Part of the texts that a method must explain to be compared: else all others would lose theirs."""
+_NOTHING = Decision("undecided", False, np.nan, np.nan, None)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One method in one table: 0 is chance, 1 the best possible. `decision` is on being better than chance."""
+    """One method in one table: 0 is chance, 1 the best possible. `decision` is on being better than chance.
+
+    Undecided in the table of absolute values, of which nothing is claimed.
+    """
 
     method: str
     score: Interval
@@ -64,6 +75,28 @@ class Compared:
     comparison: Comparison
     decision: Decision
 
+    @property
+    def turned(self) -> Compared:
+        """The same pair, named the other way round."""
+        return Compared(self.second, self.first, _turned(self.comparison), _turned_decision(self.decision))
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The mean part of a method's weight that has the right sign; better or worse than a coin, or undecided."""
+
+    share: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Contested:
+    """The contest under one removal: who takes part in each table, what came out, and on how many texts."""
+
+    names: Mapping[Table, Sequence[str]]
+    found: Mapping[Table, Contest]
+    texts: int
+
 
 class Summary:
     """Computed when it is first asked for."""
@@ -71,6 +104,7 @@ class Summary:
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
         self._standings: dict[tuple[str, str], list[Standing]] = {}
+        self._contests: dict[str, Contested] = {}
 
     # ── what is asked of it ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,7 +134,8 @@ class Summary:
         """The mean over texts of any number."""
         mean, low, high = (column[self._column(key)] for column in self._means) if self._has(key) else (np.nan,) * 3
         documents = int(np.isfinite(self._evaluation.of(key)).sum())
-        return Interval(float(mean), float(low), float(high), 0.95, _METHOD, documents)
+        method = NO_INTERVAL if np.isnan(low) else METHOD
+        return Interval(float(mean), float(low), float(high), 0.95, method, documents)
 
     def standings(self, table: Table, removal: str | None = None) -> list[Standing]:
         """The methods of a table, the best first."""
@@ -112,42 +147,78 @@ class Summary:
 
     @cached_property
     def comparisons(self) -> list[Compared]:
-        """All pairs of the signed table, and all of the unsigned one: one family for Holm's correction."""
-        pairs = [
-            (table, first.method, second.method)
-            for table in ("signed", "unsigned")
-            for first, second in combinations([one for one in self.standings(table) if one.is_known], 2)
-        ]
-        compared = [
-            paired_difference(self._ratio(first, table, self.removal), self._ratio(second, table, self.removal))  # type: ignore[arg-type]
-            for table, first, second in pairs
-        ]
-        decisions = verdicts_of_differences(compared) if compared else []
-        return [
-            Compared(first, second, comparison, decision)
-            for (_, first, second), comparison, decision in zip(pairs, compared, decisions, strict=True)
-        ]
+        """All pairs of the signed table, and all of the unsigned one, the better of a pair first."""
+        return self.comparisons_under(self.removal)
+
+    def comparisons_under(self, removal: str) -> list[Compared]:
+        """The same under any removal, which is a family of its own."""
+        contested, pairs = self.contested(removal), []
+        for table, own in contested.found.items():
+            place = {name: number for number, name in enumerate(contested.names[table])}
+            ranked = [one.method for one in self.standings(table, removal) if one.method in place]
+            for i, first in enumerate(ranked):
+                for second in ranked[i + 1 :]:
+                    pairs.append(_compared(first, second, own, place))
+        return pairs
+
+    @property
+    def least_texts(self) -> int:
+        """The fewest texts with which any two of these methods could be told apart."""
+        return least_texts([len(names) for names in self.contested(self.removal).names.values()])
 
     @cached_property
     def swapped(self) -> dict[str, list[Compared]]:
-        """For each other removal the pairs that were told apart under the primary one and stand the other way round."""
-        changed = {}
-        for removal in self.removals:
-            if removal == self.removal:
-                continue
-            scores = {
-                one.method: one.score.value
-                for table in ("signed", "unsigned")
-                for one in self.standings(table, removal)
-            }
-            changed[removal] = [
-                pair
-                for pair in self.comparisons
-                if pair.decision.told_apart
-                and pair.decision.verdict != "equal"
-                and (scores[pair.first] - scores[pair.second]) * pair.comparison.value < 0
+        """For each other removal the pairs that are told apart under both, and stand the other way round there."""
+        return {
+            removal: [
+                there
+                for pair, there in self._under_both(removal)
+                if there.decision.verdict in ("better", "worse") and pair.comparison.value * there.comparison.value < 0
             ]
-        return changed
+            for removal in self.removals
+            if removal != self.removal
+        }
+
+    def kept(self, removal: str) -> tuple[int, int]:
+        """How many pairs that are told apart under the primary removal are told so under another, and of how many."""
+        both = self._under_both(removal)
+        held = sum(
+            there.decision.verdict in ("better", "worse") and pair.comparison.value * there.comparison.value > 0
+            for pair, there in both
+        )
+        return held, len(both)
+
+    def _under_both(self, removal: str) -> list[tuple[Compared, Compared]]:
+        """Pairs that are told apart under the primary removal, and what another one says of them."""
+        others = {frozenset((one.first, one.second)): one for one in self.comparisons_under(removal)}
+        found = []
+        for pair in self.comparisons:
+            there = others.get(frozenset((pair.first, pair.second)))
+            if there is not None and pair.decision.verdict in ("better", "worse"):
+                found.append((pair, there if there.first == pair.first else there.turned))
+        return found
+
+    @property
+    def claims(self) -> bool:
+        """Whether anything is claimed of pairs or of a method against chance."""
+        standings = [one.decision for table in RANKED for one in self.standings(table)]
+        return any(one.verdict != "undecided" for one in (*standings, *(pair.decision for pair in self.comparisons)))
+
+    @cached_property
+    def signs(self) -> dict[str, Sign]:
+        """How much of each method's weight has the right sign: corrected for the number of methods (Holm)."""
+        found = {}
+        for name in self._evaluation.methods:
+            values = self._evaluation.of(Key("sign", "", name, **self._place))
+            known = np.isfinite(values)
+            if known.any():
+                sums, counts = self._distinct(known, values, np.ones(len(values)))
+                found[name] = against(sums, counts, COIN)
+        adjusted = holm([one.p for one in found.values()])
+        return {
+            name: Sign(one.value + COIN, verdict_of_difference(replace(one, p=float(p), p_equal=1.0)).verdict)
+            for (name, one), p in zip(found.items(), adjusted, strict=True)
+        }
 
     @property
     def silent(self) -> int:
@@ -200,7 +271,7 @@ class Summary:
 
     @cached_property
     def _means(self) -> tuple[Floats, Floats, Floats]:
-        return many_means(self._evaluation.values)
+        return many_means(self._evaluation.values, same=self._same)
 
     def _has(self, key: Key) -> bool:
         return self._evaluation.has(key)
@@ -231,10 +302,78 @@ class Summary:
         known = np.isfinite(numerators) & np.isfinite(denominators)
         if not known.any():  # texts of one word: every order is the best, and chance
             nothing = Interval(np.nan, np.nan, np.nan, 0.95, "none: no order differs from another", int(known.sum()))
-            return Standing(method, nothing, Decision("undecided", False, np.nan, np.nan, None), np.nan)
-        score = ratio_of_means(numerators, denominators)
-        decision = verdict_of_difference(against(numerators, denominators))
+            return Standing(method, nothing, _NOTHING, np.nan)
+        score = ratio_of_means(*self._distinct(known, numerators, denominators))
         above = self._evaluation.of(self._key("above worst", method, table, removal))
         width = self._evaluation.of(Key("comprehensiveness", "best above worst", removal=removal, output=self.output))
         total = np.nansum(np.where(np.isfinite(above), width, np.nan))
-        return Standing(method, score, decision, float(np.nansum(above) / total) if total > 0 else np.nan)
+        normalised = float(np.nansum(above) / total) if total > 0 else np.nan
+        return Standing(method, score, self._against_chance(method, table, removal), normalised)
+
+    def _against_chance(self, method: str, table: Table, removal: str) -> Decision:
+        contested = self.contested(removal) if table in RANKED else None
+        if contested is None or method not in contested.names.get(table, ()):
+            return _NOTHING
+        return contested.found[table].chance[contested.names[table].index(method)][1]
+
+    def contested(self, removal: str) -> Contested:
+        """Who is compared under a removal, on the texts that all of them explain."""
+        if removal not in self._contests:
+            self._contests[removal] = self._contest(removal)
+        return self._contests[removal]
+
+    def _contest(self, removal: str) -> Contested:
+        gains = {table: {name: self._ratio(name, table, removal) for name in self.members(table)} for table in RANKED}
+        able = {
+            table: {
+                name: own
+                for name, (own, room) in methods.items()
+                if np.isfinite(own)[np.isfinite(room)].mean() > _MOST  # no text at all: NaN, and nobody
+            }
+            for table, methods in gains.items()
+            if methods and np.isfinite(next(iter(methods.values()))[1]).any()
+        }
+        able = {table: own for table, own in able.items() if own}
+        if not able:
+            return Contested({}, {}, 0)
+        room = next(iter(gains[next(iter(able))].values()))[1]
+        known = np.isfinite(room) & np.all([np.isfinite(own) for of in able.values() for own in of.values()], axis=0)
+        names = {table: tuple(own) for table, own in able.items()}
+        if not known.any():
+            return Contested({}, {}, 0)
+        columns = [np.stack(self._distinct(known, *own.values()), axis=1) for own in able.values()]
+        (best,) = self._distinct(known, room)
+        found = contest(columns, best)
+        return Contested(names, dict(zip(names, found, strict=True)), len(best))
+
+    def _distinct(self, known: Array, *columns: Floats) -> list[Floats]:
+        """The known values of each column, those of copies of a text added up."""
+        same = None if self._same is None else self._same[known]
+        return [summed_copies(own[known], same) for own in columns]
+
+    @cached_property
+    def _same(self) -> Integers | None:
+        """For each text the number of the first one that it is a copy of; None where there are no copies."""
+        documents = self._evaluation.documents
+        if not any("copy_of" in own for own in documents):
+            return None
+        return np.array([own.get("copy_of", number) for number, own in enumerate(documents)], dtype=np.int64)
+
+
+def _compared(first: str, second: str, own: Contest, place: Mapping[str, int]) -> Compared:
+    a, b = place[first], place[second]
+    if a < b:
+        return Compared(first, second, *own.pairs[a, b])
+    comparison, decision = own.pairs[b, a]
+    return Compared(first, second, _turned(comparison), _turned_decision(decision))
+
+
+def _turned(comparison: Comparison) -> Comparison:
+    own = comparison.interval
+    return replace(comparison, interval=replace(own, value=-own.value, low=-own.high, high=-own.low))
+
+
+def _turned_decision(decision: Decision) -> Decision:
+    if decision.verdict == "better":
+        return replace(decision, verdict="worse")
+    return replace(decision, verdict="better") if decision.verdict == "worse" else decision

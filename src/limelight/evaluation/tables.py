@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from limelight.evaluation.case import PARTS, part_name
 from limelight.evaluation.inference import Interval
 from limelight.evaluation.measure import Key, measures
-from limelight.evaluation.summary import Summary, Table
+from limelight.evaluation.summary import RANKED, Summary, Table
 from limelight.evaluation.wording import towards
 
 if TYPE_CHECKING:
@@ -51,15 +51,17 @@ def scores(evaluation: Evaluation) -> Iterator[Shown]:
                 NOTHING if own is None else interval(own.score, _most(summary, removal))
                 for removal, own in others.items()
             ]
-            rows.append((one.method, *scored, number(one.normalised), _against_chance(one.decision.verdict)))
-        heads = ("method", *(f"score, {removal}" for removal in summary.removals), "normalised", "against chance")
+            claimed = (_against_chance(one.decision.verdict),) if table in RANKED else ()
+            rows.append((one.method, *scored, number(one.normalised), *claimed))
+        scored_heads = (f"score, {removal}" for removal in summary.removals)
+        heads = ("method", *scored_heads, "normalised", *(("against chance",) if table in RANKED else ()))
         yield Shown(title.format(towards=towards(evaluation)), _NOTES[table], heads, tuple(rows))
 
 
 _NOTES: dict[Table, str] = {
     "signed": "0 is a random order, 1 the best possible order; 95 % intervals over texts.",
-    "unsigned": "The same; words against what is explained are removed as early as those for it, so 1 is out of reach.",
-    "absolute": "The same orders for methods with and without signs, so that nobody is handicapped by construction.",
+    "unsigned": "Words against what is explained are removed as early as those for it, so 1 is out of reach.",
+    "absolute": "Methods with and without signs in orders of one kind; nothing is claimed of this table.",
 }
 
 
@@ -84,8 +86,8 @@ def comparisons(evaluation: Evaluation) -> Shown | None:
         )
         rows.append((f"{pair.first} less {pair.second}", interval(pair.comparison.interval), p_value(decision.p), said))
     note = (
-        f"Difference of scores on the same texts; p-values with Holm's correction over {len(pairs)} pairs; equally "
-        "good: the difference is below 0.05."
+        "Difference of scores on the same texts; p-values are adjusted for all pairs and for all claims about chance; "
+        "equally good: the difference is below 0.05."
     )
     return Shown("Methods compared", note, ("pair", "difference", "p", "verdict"), tuple(rows))
 

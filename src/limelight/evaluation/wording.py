@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.evaluation.inference import Interval, mean
+from limelight.evaluation.contest import ALPHA
+from limelight.evaluation.inference import LEAST, Interval
 from limelight.evaluation.measure import Key
 from limelight.evaluation.measures.sampling import TEXTS
 from limelight.evaluation.summary import Compared, Standing, Summary
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 _REMOVED = {"mask": "masked", "delete": "deleted", "attention": "hidden from attention"}
 _FEW = 20
-"""Texts below which intervals are too short: their coverage was not shown."""
+"""Texts below which intervals of skewed scores are too short: their coverage was not shown."""
 _HALF_WAY = 0.5
 """Between chance and the best possible order: who is shown to be below has not found "the" words."""
 _OFTEN_OUTSIDE = 0.1
+FEW_METHODS, RARE_FROM = 4, 100
+WRONG_OF_FEW, WRONG_OF_MANY = 0.35, 0.10
+"""Simulated where every second method fails on one text in twenty (`benchmarks/evaluation_claims.py`)."""
 _PAIRS_NAMED = 6
 
 
@@ -40,6 +44,7 @@ def verdict(evaluation: Evaluation) -> Iterator[str]:
             yield _of_method(evaluation, standing)
     yield from _pairs(summary)
     yield from _removals(summary)
+    yield from _level(summary)
     yield from _caveats(evaluation)
 
 
@@ -111,14 +116,13 @@ def _of_method(evaluation: Evaluation, standing: Standing) -> str:
 
 def _direction(evaluation: Evaluation, method: str) -> str:
     """What the measure `sign` says of a method with signs."""
-    place = {"removal": evaluation.summary.removal, "output": evaluation.summary.output}
-    sign = mean(evaluation.of(Key("sign", "", method, **place)))  # a claim: not by the interval for description
-    if math.isnan(sign.value):
+    sign = evaluation.summary.signs.get(method)
+    if sign is None:
         return ""
-    right = f"{sign.value:.0%}".replace("%", " %")
-    if sign.low > 0.5:
+    right = f"{sign.share:.0%}".replace("%", " %")
+    if sign.verdict == "better":
         return f", and {_side(evaluation)[0]} ({right} of the weight has the right sign)"
-    if sign.high < 0.5:
+    if sign.verdict == "worse":
         return f", but with the wrong sign (only {right} of the weight has the right one)"
     return f", but these texts do not tell their sign from a coin's ({right} of the weight has the right one)"
 
@@ -132,7 +136,7 @@ def _pairs(summary: Summary) -> Iterator[str]:
     if equal:
         yield f"Equally good, within 0.05: {_named(equal)}."
     if apart:
-        yield f"Told apart (Holm's correction over {len(pairs)} pairs): {_named(apart, with_difference=True)}."
+        yield f"Told apart: {_named(apart, with_difference=True)}."
     if undecided:
         needed = [pair.decision.texts_needed for pair in undecided if pair.decision.texts_needed is not None]
         about = f"; about {_rounded(max(needed)):,} texts would decide all of them" if needed else ""
@@ -155,19 +159,46 @@ def _removals(summary: Summary) -> Iterator[str]:
     """LIME and Shapley values are made with one removal: whether the ranking holds under the other."""
     for removal, swapped in summary.swapped.items():
         how = _REMOVED.get(removal, removal)
+        held, pairs = summary.kept(removal)
         if swapped:
-            yield f"With words {how} instead, the ranking changes: {_named(swapped)} stand the other way round."
-        elif any(pair.decision.verdict in ("better", "worse") for pair in summary.comparisons):
-            yield f"With words {how} instead, no two methods that are told apart change places."
+            yield f"With words {how} instead, the ranking changes: there {_named(swapped, with_difference=True)}."
+        elif pairs:
+            rest = "" if held == pairs else "; the others are undecided or equally good there"
+            yield f"With words {how} instead, {held} of {pairs} pairs stay told apart, and none changes places{rest}."
+
+
+def _level(summary: Summary) -> Iterator[str]:
+    """How often claims are wrong, and what would make them wrong more often."""
+    contested = summary.contested(summary.removal)
+    methods = sum(map(len, contested.names.values()))
+    if not methods:
+        return
+    if contested.texts < LEAST:
+        texts = f"{contested.texts:,} text{'s' * (contested.texts != 1)} that count{'s' * (contested.texts == 1)}"
+        yield f"{texts} decide{'s' * (contested.texts == 1)} nothing: a claim needs at least {LEAST}."
+        return
+    least = summary.least_texts
+    if contested.texts < least:
+        yield f"With {methods} methods, any two of them can be told apart from {least} texts on."
+    if not summary.claims:
+        return
+    share = f"{ALPHA:.0%}".replace("%", " %")
+    yield f"All claims about pairs and chance together are wrong in at most {share} of evaluations like this one."
+    if contested.texts < RARE_FROM:
+        few = methods <= FEW_METHODS
+        yield (
+            f"That does not hold where a method fails completely on rare texts, which {contested.texts:,} texts may "
+            f"not show: claims are then wrong in up to {(WRONG_OF_FEW if few else WRONG_OF_MANY):.0%} of evaluations"
+            f"{f' with {FEW_METHODS} methods or fewer' if few else ''}."
+        ).replace("%", " %")
 
 
 def _caveats(evaluation: Evaluation) -> Iterator[str]:
     summary = evaluation.summary
-    if len(evaluation) < _FEW:
-        few = f"{len(evaluation)} texts are" if len(evaluation) != 1 else "One text is"
-        yield f"{few} few: below {_FEW} these intervals may be too short."
+    if LEAST <= len(evaluation) < _FEW:
+        yield f"{len(evaluation)} texts are few: below {_FEW} these intervals may be too short."
     if copies := evaluation.about.get("copies"):
-        yield f"{copies:,} of {len(evaluation):,} texts are copies of others: intervals are too short by that."
+        yield f"{copies:,} of {len(evaluation):,} texts are copies of others, and no evidence of their own."
     if 0 < summary.silent < len(evaluation):
         yield (
             f"{summary.silent:,} of {len(evaluation):,} texts do not count in these scores: they have one word, or no "
@@ -177,8 +208,13 @@ def _caveats(evaluation: Evaluation) -> Iterator[str]:
         unknown = sum(count for how, count in summary.limits.items() if how in ("searched", "found"))
         yield (
             f"The best possible order is not known for {unknown:,} of {len(evaluation):,} texts: scores are at most "
-            "what they say, and methods can still be compared."
+            "what they say."
         )
+        if found := summary.limits.get("found"):
+            yield (
+                f"For {found:,} of these it is the best order that the methods judged here and random ones gave. With "
+                "other methods beside them all scores may change, but not which of two is better."
+            )
     elif math.isfinite(summary.gap) and summary.gap > 0.01:
         yield f"The best possible is certified to {summary.gap:.0%}.".replace("%", " %")
     for removal in summary.removals:

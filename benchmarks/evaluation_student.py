@@ -1,4 +1,4 @@
-"""Student's distribution, without SciPy: what a few documents ask for in place of the normal one."""
+"""Student's distribution, without SciPy: for the rule of version 0.2 (`evaluation_bootstrap.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What resampled documents say of a ratio of means, or of the difference of two.
+"""The rule of version 0.2, to compare with: what resampled documents say of a ratio of means, or of a difference.
 
 With 8 to 999 documents: the studentised bootstrap. Resampled values are measured in their own standard errors,
 (value* - value) / error*, and the quantiles of that take the place of Student's. Below 8 documents a resample may
@@ -12,7 +12,7 @@ the end for a chance α is
 
 where z_α is Student's quantile with N - 1 degrees of freedom times sqrt(N / (N - 1)): a resampled mean spreads too
 little by that much (Hesterberg 2015). With 20, 50 and 200 skewed documents it covers less than the studentised one in
-every case that was simulated (`benchmarks/evaluation_intervals.py`), which is why it comes so late.
+every case that was simulated, which is why it comes so late.
 
 Where all documents say the same there is no spread to judge by, and two or three of them prove little: the sign test
 takes its place, by which six say something at 95 %, and fewer nothing.
@@ -30,9 +30,9 @@ from typing import Literal
 
 import numpy as np
 
+from evaluation_student import student_chance, student_quantile
 from limelight.arrays import Floats, whole_number
 from limelight.errors import ParameterError
-from limelight.evaluation.student import student_chance, student_quantile
 
 RESAMPLES = 10_000
 """P-values are told apart down to about 1e-4, which Holm's correction of hundreds of pairs needs."""
