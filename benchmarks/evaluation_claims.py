@@ -20,7 +20,7 @@ import argparse
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluation_bootstrap import Bootstrap
-from evaluation_populations import SHAPES, Real, drawn, has, truths
+from evaluation_populations import LEVELS, POWERS, SHAPES, Real, drawn, has
 from limelight.arrays import Array, Floats
 from limelight.evaluation.closed_range import adjusted_pairs
 from limelight.evaluation.contest import holm
@@ -36,8 +36,10 @@ from limelight.evaluation.contest import holm
 ALPHA = 0.05
 AT_ONCE = 250
 METHODS, TEXTS = (2, 3, 4, 6, 10, 18), (6, 10, 20, 50, 100, 200)
-POWER_METHODS, POWER_TEXTS, POWER_REPEATS = (2, 4, 10), (10, 20, 100), 200
-FLIPS, RESAMPLES = 2000, 2000
+POWER_METHODS, POWER_TEXTS, POWER_REPEATS = (2, 4, 10), (20, 100), 200
+MATTERS = 0.05
+"""True differences above this are to be found."""
+FLIPS, RESAMPLES = 1000, 2000
 """Fewer than an evaluation takes: a share of drawn signs holds its level whatever their number."""
 
 
@@ -70,6 +72,8 @@ def main() -> None:
     run.add_argument("--part", default="1/1", help="i/k: of k processes the i-th")
     run.add_argument("--scores", type=Path, help="what `scores` made; without it no real populations")
     run.add_argument("--repeats", type=int, default=2000)
+    run.add_argument("--only", choices=("level", "power"), help="default both")
+    run.add_argument("--methods", type=int, nargs="+", default=METHODS, help="of the level")
     run.add_argument("--out", type=Path, required=True)
     commands.add_parser("table").add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
@@ -103,30 +107,33 @@ def make_scores(given: argparse.Namespace) -> None:
     known = (room > 0.0) & np.isfinite(gains).all(axis=1)
     signed = np.array([own["signed"] for own in judged.methods.values()])
     differ = np.array([not any((gains[:, i] == gains[:, j]).all() for j in range(i)) for i in range(len(orders))])
-    np.savez(given.out, gains=gains[known][:, differ], room=room[known], signed=signed[differ])
+    random = np.array([name in at_random for name in orders])
+    stored = {"signed": signed[differ], "random": random[differ]}
+    np.savez(given.out, gains=gains[known][:, differ], room=room[known], **stored)
     print(f"{given.out}: {int(known.sum())} texts, {int(differ.sum())} methods, {int(signed[differ].sum())} with signs")
 
 
 # ── simulation ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def cells(real: Real | None) -> Iterator[Cell]:
+def cells(real: Real | None, methods: Sequence[int] = METHODS, only: str | None = None) -> Iterator[Cell]:
     for shape in SHAPES:
-        for pattern in ("equal", "random", "both"):
-            for methods in METHODS:
-                if has(shape, pattern, methods, real) and (pattern != "both" or methods >= 4):
-                    yield from (Cell("flips", shape, pattern, methods, texts) for texts in TEXTS)
-        for methods in POWER_METHODS:
-            if has(shape, "better", methods, real):
-                for texts in POWER_TEXTS:
-                    yield from (Cell(rule, shape, "better", methods, texts) for rule in ("flips", "0.2"))
+        for pattern in LEVELS if only != "power" else ():
+            for count in methods:
+                if has(shape, pattern, count, real) and (pattern != "both" or count >= 4):
+                    yield from (Cell("flips", shape, pattern, count, texts) for texts in TEXTS)
+        for pattern in POWERS if only != "level" else ():
+            for count in POWER_METHODS:
+                if has(shape, pattern, count, real):
+                    for texts in POWER_TEXTS:
+                        yield from (Cell(rule, shape, pattern, count, texts) for rule in ("flips", "0.2"))
 
 
-def units(repeats: int, real: Real | None) -> list[Unit]:
+def units(given: argparse.Namespace, real: Real | None) -> list[Unit]:
     """In a mixed order, so that each process has a fair part of the slow ones."""
     found = []
-    for cell in cells(real):
-        wanted = min(repeats, POWER_REPEATS) if cell.pattern == "better" else repeats
+    for cell in cells(real, given.methods, given.only):
+        wanted = min(given.repeats, POWER_REPEATS) if cell.pattern in POWERS else given.repeats
         starts = range(0, wanted, AT_ONCE)
         found += [Unit(cell, part, min(AT_ONCE, wanted - start)) for part, start in enumerate(starts)]
     return [found[i] for i in np.random.default_rng(0).permutation(len(found))]
@@ -138,7 +145,7 @@ def simulate(given: argparse.Namespace) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     kept = given.out / f"part-{part}-of-{parts}.jsonl"
     done = {(*row["cell"], row["part"], row["repeats"]) for row in stored(given.out)}
-    mine = units(given.repeats, real)[part - 1 :: parts]
+    mine = units(given, real)[part - 1 :: parts]
     for place, unit in enumerate(mine):
         if (*unit.cell, unit.part, unit.repeats) in done:
             continue
@@ -153,30 +160,31 @@ def simulate(given: argparse.Namespace) -> None:
 def counted(unit: Unit, real: Real | None) -> tuple[int, float]:
     """In how many evaluations anything false is claimed, and the sum of the shares of true differences found."""
     cell, false, found = unit.cell, 0, 0.0
-    truth = truths(cell.pattern, cell.methods)
     name = [ord(letter) for letter in f"{cell.shape} {cell.pattern}"]
     for i in range(unit.repeats):
         rng = np.random.default_rng([*name, cell.methods, cell.texts, unit.part, i])
-        gains, room = drawn(cell.shape, truth, cell.texts, rng, real)
+        gains, room, truth = drawn(cell.shape, cell.pattern, cell.methods, cell.texts, rng, real)
         p = (by_flips if cell.rule == "flips" else by_version_0_2)(gains, room, i)
         scores = np.append(gains.sum(axis=0), 0.0)
         same, right, differ = truth_of_pairs(truth, scores)
         false += bool((p <= ALPHA)[same].any())
-        found += float((p <= ALPHA)[right].sum() / differ) if differ else 0.0
+        found += float((p <= ALPHA)[right].sum() / differ) if differ else 1.0
     return false, found
 
 
 def truth_of_pairs(truth: Floats, scores: Floats) -> tuple[Array, Array, int]:
-    """Which are pairs of equals, chance being last; which of two methods stand as in truth; how many differ in truth.
+    """Which are pairs of equals, chance being last; which of two methods stand as in truth; how many
+    differ in truth by what matters.
 
     Every pair is there twice.
     """
     all_of = np.append(truth, 0.0)
     gap = all_of[:, None] - all_of[None, :]
     same = np.isclose(gap, 0.0) & ~np.eye(len(all_of), dtype=bool)
-    right = gap * (scores[:, None] - scores[None, :]) > 0.0
-    right[-1] = right[:, -1] = False
-    return same, right, int((~np.isclose(gap[:-1, :-1], 0.0)).sum())
+    matters = np.abs(gap) > MATTERS
+    matters[-1] = matters[:, -1] = False
+    right = matters & (gap * (scores[:, None] - scores[None, :]) > 0.0)
+    return same, right, int(matters.sum())
 
 
 def by_flips(gains: Floats, room: Floats, seed: int) -> Floats:
@@ -214,30 +222,35 @@ def table(given: argparse.Namespace) -> None:
     for row in {json.dumps(one["cell"]) + str(one["part"]): one for one in stored(given.out)}.values():
         for place, name in enumerate(("repeats", "false", "found")):
             sums[Cell(*row["cell"])][place] += row[name]
-    levels = {cell: own for cell, own in sums.items() if cell.pattern != "better"}
+    levels = {cell: own for cell, own in sums.items() if cell.pattern in LEVELS}
     print("Any false claim, in % of evaluations; [upper 99 % limit]; * the limit is above 7.5 %\n")
     for shape in dict.fromkeys(cell.shape for cell in sorted(levels)):
-        for pattern in ("equal", "random", "both"):
+        for pattern in LEVELS:
             own = {(c.methods, c.texts): v for c, v in levels.items() if (c.shape, c.pattern) == (shape, pattern)}
             if own:
                 print_level(f"{shape}: {pattern}", own)
-    print("Differences of 0.1 that are told apart, in %: now / version 0.2; (any false claim, in %)\n")
+    print("True differences above 0.05 that are told apart, in %: now / version 0.2; (any false claim, in %)\n")
     for shape in dict.fromkeys(cell.shape for cell in sorted(sums)):
-        print(f"| {shape} | " + " | ".join(f"{n} texts" for n in POWER_TEXTS) + " |")
-        print("|---|" + "---|" * len(POWER_TEXTS))
-        for methods in POWER_METHODS:
-            shown = [
-                " / ".join(power(sums.get(Cell(rule, shape, "better", methods, n))) for rule in ("flips", "0.2"))
-                for n in POWER_TEXTS
-            ]
-            print(f"| {methods} methods | " + " | ".join(shown) + " |")
-        print()
+        for pattern in POWERS:
+            chosen = [cell for cell in sums if (cell.shape, cell.pattern) == (shape, pattern)]
+            own = {(cell.methods, cell.texts, cell.rule): sums[cell] for cell in chosen}
+            if own:
+                print_power(f"{shape}: {pattern}", own)
     worst = [own for cell, own in levels.items() if cell.shape != "failures"]
     above = [cell for cell, own in levels.items() if upper(int(own[1]), int(own[0])) > 0.075]
     print(f"{len(levels)} cells; above 7.5 %: {len(above)}; without failures the largest share: ", end="")
     print(f"{max((own[1] / own[0] for own in worst), default=math.nan):.1%}")
     for cell in sorted(above):
         print(f"  {cell.shape}, {cell.pattern}, {cell.methods} methods, {cell.texts} texts")
+
+
+def print_power(title: str, own: dict[tuple[int, int, str], list[float]]) -> None:
+    print(f"| {title} | " + " | ".join(f"{n} texts" for n in POWER_TEXTS) + " |")
+    print("|---|" + "---|" * len(POWER_TEXTS))
+    for methods in sorted({key[0] for key in own}):
+        shown = [" / ".join(power(own.get((methods, n, rule))) for rule in ("flips", "0.2")) for n in POWER_TEXTS]
+        print(f"| {methods} methods | " + " | ".join(shown) + " |")
+    print()
 
 
 def print_level(title: str, own: dict[tuple[int, int], list[float]]) -> None:

@@ -275,7 +275,7 @@ def stars(texts: Sequence[str]) -> Any:
 
 def test_a_regression_has_no_label_to_turn_and_says_so() -> None:
     model = limelight.wrap(stars, kind="regression")
-    texts = [text.lower() for text in TEXTS] * 3  # six of them count
+    texts = [f"{text.lower()} {last}" for last in ("film", "plot", "end") for text in TEXTS]  # six of them count
     evaluation = limelight.evaluate(
         model,
         texts,
