@@ -20,6 +20,7 @@ from limelight.evaluation.removal import Answers, each_alone, only_first, withou
 from limelight.explanation import Explanation, Prediction
 from limelight.features import Features
 from limelight.outputs import Output, Quantity
+from limelight.theory.orders import all_coalitions
 from limelight.view import RatioView, Removal, View
 
 PARTS = (0.05, 0.1, 0.2, 0.5)
@@ -193,6 +194,14 @@ class Case:
         """Whether the mean over all sets of each size is known without drawing any."""
         return removal == "mask" and isinstance(self.view, RatioView) and self.quantity(output).is_linear
 
+    def enumerate(self, removal: Removal) -> None:
+        """The outputs of all sets of words will be known under this removal: chance is then exact, too."""
+        self.answers[removal].want(all_coalitions(self.d))
+        self._memo["enumerated", removal] = True
+
+    def is_enumerated(self, removal: Removal) -> bool:
+        return ("enumerated", removal) in self._memo
+
     def chance(self, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
         """The mean output when 0, 1, … d words are removed at random, or they alone kept: (d + 1,)."""
         return cast(Floats, self._once(("chance", removal, output, kept), lambda: self._chance(removal, output, kept)))
@@ -204,6 +213,11 @@ class Case:
 
             exact = cast(Floats, self._once(("exact chance", output), lambda: exact_chance(self, output)))
             return self.at_all((exact[::-1] if kept else exact)[self.steps])
+        if self.is_enumerated(removal):
+            kept_sets = all_coalitions(self.d)
+            outputs, sizes = self.quantity(output).of(self.answers[removal](kept_sets)), kept_sets.sum(axis=1)
+            means = np.bincount(sizes, outputs) / np.bincount(sizes)  # with 0, 1, … d words kept
+            return self.at_all((means if kept else means[::-1])[self.steps])
         mean: Floats = np.mean([self.curve(order, removal, output) for order in self.random_orders], axis=0)
         return mean[::-1] if kept else mean
 

@@ -47,11 +47,18 @@ def limits_of(case: Case, removal: Removal, output: Output) -> Limits:
 def _limits(case: Case, removal: Removal, output: Output) -> Limits:
     if case.limits != "found" and case.has_exact_chance(removal, output):
         return _certified(case, output)
-    if case.limits != "found" and case.d <= MOST_ENUMERATED and output == case.output:
+    if enumerates(case, removal) and output == case.output:
         return _enumerated(case, removal, output)
     if case.limits == "search" and case.d <= _SEARCHED and output == case.output:
         return _searched(case, removal, output)
     return _found(case, removal, output)
+
+
+def enumerates(case: Case, removal: Removal) -> bool:
+    """Whether the model is asked about all sets of words."""
+    return (
+        case.limits != "found" and case.d <= MOST_ENUMERATED and not case.has_exact_chance(removal, case.output)
+    )
 
 
 def ratio_game(case: Case, output: Output) -> RatioGame:

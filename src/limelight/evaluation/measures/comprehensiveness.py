@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from limelight.evaluation.case import Case, area, part_name, spread_parts
-from limelight.evaluation.limits import limits_of
+from limelight.evaluation.limits import enumerates, limits_of
 from limelight.evaluation.measure import Score, measure
 from limelight.outputs import Output
 
@@ -38,6 +38,9 @@ def curves(case: Case) -> None:
             case.want_curves(case.order(judged.weights, order), kept=kept)
     for drawn in case.random_orders:
         case.want_curves(drawn, kept=False)
+    for removal in case.removals:
+        if enumerates(case, removal):
+            case.enumerate(removal)
 
 
 @comprehensiveness.scores
