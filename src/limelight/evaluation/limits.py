@@ -56,9 +56,7 @@ def _limits(case: Case, removal: Removal, output: Output) -> Limits:
 
 def enumerates(case: Case, removal: Removal) -> bool:
     """Whether the model is asked about all sets of words."""
-    return (
-        case.limits != "found" and case.d <= MOST_ENUMERATED and not case.has_exact_chance(removal, case.output)
-    )
+    return case.limits != "found" and case.d <= MOST_ENUMERATED and not case.has_exact_chance(removal, case.output)
 
 
 def ratio_game(case: Case, output: Output) -> RatioGame:

@@ -27,6 +27,8 @@ FEW_METHODS, RARE_FROM = 4, 100
 WRONG_OF_FEW, WRONG_OF_MANY = 0.35, 0.10
 """Simulated where every second method fails on one text in twenty (`benchmarks/evaluation_claims.py`)."""
 _PAIRS_NAMED = 6
+WRONG_SIZE = 1.5
+"""Weights whose sums are off by more than this factor on average are named."""
 
 
 def verdict(evaluation: Evaluation) -> Iterator[str]:
@@ -43,6 +45,7 @@ def verdict(evaluation: Evaluation) -> Iterator[str]:
         for standing in summary.standings(table):
             yield _of_method(evaluation, standing)
     yield from _pairs(summary)
+    yield from _sizes(evaluation)
     yield from _removals(summary)
     yield from _level(summary)
     yield from _caveats(evaluation)
@@ -153,6 +156,19 @@ def _named(pairs: Sequence[Compared], with_difference: bool = False) -> str:
             said.append(f"{pair.first} and {pair.second}")
     more = len(pairs) - _PAIRS_NAMED
     return ", ".join(said) + (f" and {more} more pairs" if more > 0 else "")
+
+
+def _sizes(evaluation: Evaluation) -> Iterator[str]:
+    """Methods whose weights are plainly too small or too large; a description, which the order of words cannot give."""
+    summary, off = evaluation.summary, []
+    for name in evaluation.methods:
+        key = Key("size", "slope", name, removal=summary.removal, output=summary.output)
+        slope = summary.mean(key)
+        if slope.low > WRONG_SIZE or slope.high < 1.0 / WRONG_SIZE:
+            off.append(f"{interval(slope)} times as far as the weights of {name} add up to")
+    if off:
+        more = f" and {len(off) - _PAIRS_NAMED} more methods" if len(off) > _PAIRS_NAMED else ""
+        yield f"Removing words moves the output {', '.join(off[:_PAIRS_NAMED])}{more}: these weights have the wrong size."
 
 
 def _removals(summary: Summary) -> Iterator[str]:

@@ -51,6 +51,7 @@ __all__ = [
     "best_order",
     "best_removals",
     "limits_by_enumeration",
+    "means_by_word",
     "sets_of_order",
     "size_means",
     "smallest_flip",
@@ -102,6 +103,18 @@ def size_means(game: RatioGame, column: int, tolerance: float = DEFAULT_TOLERANC
     (chosen,) = checked_targets(game, column)
     no_weights = np.zeros(game.n_features + 1)
     return moments_of_many([game], [chosen], [no_weights], tolerance, "cpu")[0].F[0]
+
+
+def means_by_word(game: RatioGame, column: int, tolerance: float = DEFAULT_TOLERANCE) -> tuple[float, Floats]:
+    """E[f], and E[f where a feature is kept, 0 where not] for each, over sets of 1 to d removed features.
+
+    Each number of features is removed as often as another, and each set of a size.
+    """
+    (chosen,), d = checked_targets(game, column), game.n_features
+    uniform = np.full(d + 1, 1.0 / d)
+    uniform[0] = 0.0
+    moments = moments_of_many([game], [chosen], [uniform], tolerance, "cpu")[0]
+    return float(uniform @ moments.F[0]), moments.G[0, 0]
 
 
 def best_removals(
