@@ -117,7 +117,7 @@ def _of_sets(sums: Floats, total: int, tie: float) -> Floats:
     rows = np.ascontiguousarray(sums[reached & ~by_ends])
     if len(rows):
         masks, weights = _windows(rows, seen)
-        fits = _over_supersets(np.bincount(masks, weights, minlength=between), methods - 2)
+        fits = _over_supersets(np.bincount(masks, weights, minlength=between).astype(np.float64), methods - 2)
     chances = (by_ends.sum() + len(rows) - fits) / len(sums)
     sizes = 2 + np.array([m.bit_count() for m in range(between)])
     factors = np.array([factor(max(size, 1), total) for size in range(methods + 1)])

@@ -303,7 +303,8 @@ class Summary:
         if not known.any():  # texts of one word: every order is the best, and chance
             nothing = Interval(np.nan, np.nan, np.nan, 0.95, "none: no order differs from another", int(known.sum()))
             return Standing(method, nothing, _NOTHING, np.nan)
-        score = ratio_of_means(*self._distinct(known, numerators, denominators))
+        gained, room = self._distinct(known, numerators, denominators)
+        score = ratio_of_means(gained, room)
         above = self._evaluation.of(self._key("above worst", method, table, removal))
         width = self._evaluation.of(Key("comprehensiveness", "best above worst", removal=removal, output=self.output))
         total = np.nansum(np.where(np.isfinite(above), width, np.nan))

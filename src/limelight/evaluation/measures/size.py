@@ -1,9 +1,10 @@
 """Size: whether weights are as large as what removing words does.
 
 Random sets of words are removed, their number uniform from 1 to all, and the change of the output, f(text) - f(text
-without the set), is regressed on the sum of the set's weights. The slope is 1 where weights have the right size, 2 where
-they are half of what they should be, and 0 where they have nothing to do with the change. The variance explained is the
-squared correlation: it says nothing of the size, and how well a sum can do at all. Orders of words see neither.
+without the set), is regressed on the sum of the set's weights. The slope is 1 where weights have the right size, 2
+where they are half of what they should be, and 0 where they have nothing to do with the change. The variance explained
+is the squared correlation: how well a sum of these weights can do if all are multiplied by the best number. An order of
+words sees no size at all.
 
 With few words, where all sets were asked about, both are exact. On a single attention layer the slope is exact when
 words are masked: the covariance with the sum needs the mean output with and without each word only, which is known for
