@@ -30,6 +30,7 @@ RARE_FROM = 200
 WRONG_IF_RARE = {18: 0.10, 10: 0.25, 6: 0.45, 0: 0.60}
 """With so many methods or more, and fewer texts: how often claims are wrong where every second method fails so. All are
 simulated by `benchmarks/evaluation_claims.py`, whose tables are in docs/trust.md."""
+_PAIRS_NAMED = 6
 WRONG_SIZE = 1.5
 """Weights whose sums are off by more than this factor on average are named."""
 
