@@ -12,7 +12,7 @@ from limelight.evaluation.contest import ALPHA
 from limelight.evaluation.inference import LEAST, Interval
 from limelight.evaluation.measure import Key
 from limelight.evaluation.measures.sampling import TEXTS
-from limelight.evaluation.summary import Compared, Standing, Summary
+from limelight.evaluation.summary import RANKED, Compared, Standing, Summary
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
@@ -31,8 +31,8 @@ WRONG_IF_RARE = {18: 0.10, 10: 0.25, 6: 0.45, 0: 0.60}
 """With so many methods or more, and fewer texts: how often claims are wrong where every second method fails so. All are
 simulated by `benchmarks/evaluation_claims.py`, whose tables are in docs/trust.md."""
 _PAIRS_NAMED = 6
-WRONG_SIZE = 1.5
-"""Weights whose sums are off by more than this factor on average are named."""
+WRONG_SIZE = 4 / 3
+"""Weights whose sums are off by more than a third on average are named."""
 
 
 def verdict(evaluation: Evaluation) -> Iterator[str]:
@@ -168,7 +168,8 @@ def _sizes(evaluation: Evaluation) -> Iterator[str]:
     for name in evaluation.methods:
         key = Key("size", "slope", name, removal=summary.removal, output=summary.output)
         slope = summary.mean(key)
-        if slope.low > WRONG_SIZE or slope.high < 1.0 / WRONG_SIZE:
+        # Weights that have nothing to do with the change have a slope of 0, and no size that could be wrong.
+        if slope.low > WRONG_SIZE or 0.0 < slope.low <= slope.high < 1.0 / WRONG_SIZE:
             off.append(f"{interval(slope)} times as far as the weights of {name} add up to")
     if off:
         more = f" and {len(off) - _PAIRS_NAMED} more methods" if len(off) > _PAIRS_NAMED else ""
@@ -185,13 +186,18 @@ def _removals(summary: Summary) -> Iterator[str]:
             yield f"With words {how} instead, the ranking changes: there {_named(swapped, with_difference=True)}."
         elif pairs:
             rest = "" if held == pairs else "; the others are undecided or equally good there"
-            yield f"With words {how} instead, {held} of {pairs} pairs stay told apart, and none changes places{rest}."
+            stay = "1 pair stays" if held == 1 else f"{held} pairs stay"
+            yield f"With words {how} instead, {stay} told apart of {pairs}, and none changes places{rest}."
 
 
 def _level(summary: Summary) -> Iterator[str]:
     """How often claims are wrong, and what would make them wrong more often."""
     contested = summary.contested(summary.removal)
-    methods = sum(map(len, contested.names.values()))
+    compared = [name for names in contested.names.values() for name in names]
+    alone = [name for table in RANKED for name in summary.members(table) if name not in compared]
+    methods = len(compared)
+    if alone and compared:
+        yield f"Compared with nothing, because they explain fewer than half of the texts: {', '.join(alone)}."
     if not methods:
         return
     if contested.texts < LEAST:
