@@ -3,12 +3,14 @@
 Each draws, for K methods and N texts, what every method gains on every text and what could be gained. Methods whose
 `truth` is the same are equally good; 0 is chance.
 
-normal      the same normal noise for all methods
-skewed      every second method loses a skewed part of its score, the others vary little
-heavy       Student's t with 3 degrees of freedom
-failures    every second method fails completely on one text in twenty, and makes up for it on the others
-real        texts and methods of a real evaluation and orders at random, drawn with replacement, each moved to its truth
-real, best  the same of the methods with signs alone, which are much alike
+normal        the same normal noise for all methods
+skewed        every second method loses a skewed part of its score, the others vary little
+heavy         Student's t with 3 degrees of freedom
+failures      every second method fails completely on one text in twenty, and makes up for it on the others
+real          texts and methods of a real evaluation and orders at random, drawn with replacement, each
+              moved to its truth
+real, signed  the same of methods with signs, and of orders at random
+real, best    the same of methods with signs alone, which are much alike
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from limelight.arrays import Array, Floats
 
 GOOD, BETTER = 0.5, 0.6
 FAILURES = 0.05
-SHAPES = ("normal", "skewed", "heavy", "failures", "real", "real, best")
+SHAPES = ("normal", "skewed", "heavy", "failures", "real", "real, signed", "real, best")
 LEVELS = ("equal", "random", "both")
 """All equally good; all at chance; half at chance and the others good."""
 POWERS = ("better", "as it is")
@@ -48,6 +50,8 @@ class Real:
         """The methods that a population is drawn from."""
         if shape == "real, best":
             return np.flatnonzero(self.signed & ~self.random)
+        if shape == "real, signed":
+            return np.flatnonzero(self.signed)
         return np.flatnonzero(~self.random) if pattern == "as it is" else np.arange(len(self.signed))
 
 

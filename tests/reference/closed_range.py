@@ -34,7 +34,7 @@ def adjusted(tables: list[np.ndarray], signs: np.ndarray) -> list[np.ndarray]:
         p = np.zeros((methods, methods))
         for members in chain.from_iterable(combinations(range(methods), size) for size in range(2, methods + 1)):
             share = 1.0 if len(members) >= total - 1 else total / len(members)
-            chance = min(1.0, 1.1 * share * chance_of_range(values, members, signs))
+            chance = min(1.0, share * chance_of_range(values, members, signs))
             for a, b in combinations(members, 2):
                 p[a, b] = p[b, a] = max(p[a, b], chance)
         np.fill_diagonal(p, 1.0)

@@ -4,12 +4,12 @@ x_ki is what method k gains on text i. For a set S of methods the statistic is t
 share of signs (`limelight.evaluation.sign_flips`) under which it reaches the one that was seen. With K methods in all,
 the adjusted p-value of a pair is the largest of
 
-    1.1 · p_S · K / |S|     (1.1 · p_S where |S| >= K - 1)
+    p_S · K / |S|     (p_S where |S| >= K - 1)
 
 over all sets S that hold both. A claim about two equally good methods, both in a class C of equals, then needs
 p_C <= α |C| / K. Classes share no method, so the chance of any such claim is at most α Σ |C| / K <= α (a class that
 leaves no two others gets all of α). It needs a text's differences to be as likely as their opposites, within each
-class. Real texts are not quite like that, and the tenth on top pays for it.
+class: real texts are not quite like that, and `benchmarks/evaluation_claims.py` measures what it costs.
 
 A range is that of a pair, so a set is reached under a sign unless all of it fits between two values that are closer
 than the range that was seen. Methods in the order of their sums under that sign, from each one as far as fits, are
@@ -29,9 +29,7 @@ from limelight.evaluation.sign_flips import FLIPS, flipped_sums
 
 MOST_ENUMERATED = 20
 """Methods up to which all sets are looked at. For more, those of a longer stretch get the bound of its ends,
-1.1 · p_stretch · K / 2, which no set between them exceeds: the level holds, and fewer pairs are told apart."""
-SKEW = 1.1
-"""What is paid for texts whose differences are not quite as likely as their opposites."""
+p_stretch · K / 2, which no set between them exceeds: the level holds, and fewer pairs are told apart."""
 TIE = 1e-9
 """As a part of all that the methods gain and lose: rounding."""
 
@@ -62,7 +60,7 @@ def adjusted_pairs(
 
 def factor(size: int, total: int) -> float:
     """What a set of so many methods pays for there being others."""
-    return SKEW * (1.0 if size >= total - 1 else total / size)
+    return 1.0 if size >= total - 1 else total / size
 
 
 def _of_table(sums: Floats, total: int, tie: float, most: int, exact_up_to: float) -> Floats:
