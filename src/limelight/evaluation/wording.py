@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
 
 _REMOVED = {"mask": "masked", "delete": "deleted", "attention": "hidden from attention"}
-_FEW = 20
+_FEW = 50
 """Texts below which intervals of skewed scores are too short: their coverage was not shown."""
 _HALF_WAY = 0.5
 """Between chance and the best possible order: who is shown to be below has not found "the" words."""
