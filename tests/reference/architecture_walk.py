@@ -1,22 +1,48 @@
-"""limelight beside the oracle, for one classifier of transformers at a time."""
+"""limelight beside the oracle, one classifier of transformers at a time."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import transformers
 
 import limelight
 from limelight.errors import LimelightError
 from reference import removal_oracle as oracle
-from reference.small_architectures import MASK, NUMBERS, USUAL, NotBuilt, Setting, quiet, small_classifier, word_pieces
+from reference.small_architectures import (
+    BARE,
+    SETTINGS,
+    USUAL,
+    NotBuilt,
+    Setting,
+    quiet,
+    small_classifier,
+    word_pieces,
+)
 
-TEXTS = ("the film was disappointingly long", "a wonderful story but boring the ending", "the film was not the best film")
-"""Words of one piece and of several, one that the tokenizer does not know, and words that stand twice."""
+TEXTS = (
+    "the film was disappointingly long",
+    "a wonderful story but boring the zzqx ending",
+    "the film was not the best film",
+)
+"""Words of one piece and of several, words that stand twice, and two that the tokenizer does not know."""
 SHORT = ("the wonderful film was boring",)
-BATCH = ("great", "the film was disappointingly long and not good", "a boring story", "unforgettable and wonderful", "bad")
+LITERAL = ("good [SEP] wonderful [MASK] film [PAD]", "[CLS] the [PAD] boring film")
+"""Special tokens that somebody typed, which are words like any other."""
+LONG = ("a wonderful story but boring the film was disappointingly long",)
+PAIRS = (("the film was disappointingly long", "a boring film"), ("good", "unforgettable film"))
+BATCH = (
+    "great",
+    "the film was disappointingly long and not good",
+    "a boring story",
+    "unforgettable and wonderful",
+    "bad",
+)
 """Texts of several lengths for one call of `predict_logits`."""
 METHODS: dict[str, Callable[[oracle.Table], np.ndarray]] = {
     "leave-one-out": oracle.leave_one_out,
@@ -24,23 +50,57 @@ METHODS: dict[str, Callable[[oracle.Table], np.ndarray]] = {
     "lime": oracle.lime,
 }
 ATTENTION = ("alpha-avg", "alpha-max", "rollout")
-TOLERANCE = 1e-4
-"""Of the largest weight: how far a number of limelight may be from the oracle's."""
+ROUNDING = 64.0 * float(np.finfo(np.float32).eps)
+"""How far a logit may be off, as a part of the largest: batches of other shapes add up in another order. Padding that is
+seen moves logits a thousand times as far. A weight may be off by as much as such logits can move it, its gain."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to ask one class: its tokenizer and pad, its head, and what it reads."""
+
+    name: str
+    setting: Setting = USUAL
+    texts: Sequence[Any] = SHORT
+    configuration: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    window: int = 0
+    attention: bool = True
+
+
+MORE_CASES = (
+    Case("one label", configuration={"labels": ("value",)}),
+    Case("two labels", BARE, configuration={"labels": ("no", "yes")}),
+    Case("several labels", configuration={"problem_type": "multi_label_classification"}),
+    Case("literal special tokens", texts=LITERAL, options={"words": str.split}),
+    Case("windows", texts=LONG, options={"window": True, "max_length": 8}, window=8, attention=False),
+)
+PAIR_CASE = Case("pairs", texts=PAIRS, options={"pairs": True}, attention=False)
+CASES = (
+    *(Case(setting.name, setting, TEXTS if setting in (USUAL, BARE) else SHORT) for setting in SETTINGS),
+    *MORE_CASES,
+    PAIR_CASE,
+)
 
 
 @dataclass
 class Found:
-    """What one classifier in one setting came to."""
+    """What one class came to in one case."""
 
     name: str
-    setting: Setting
+    case: Case
     comparisons: int = 0
     error: float = 0.0
+    """The largest, beside the largest weight."""
+    share: float = 0.0
+    """The largest, beside what is allowed."""
     wrong: list[str] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     not_built: str = ""
     batching: str = ""
+    read: set[str] = field(default_factory=set)
+    """Which positions attention was asked for, where it was compared."""
 
     @property
     def outcome(self) -> str:
@@ -52,117 +112,149 @@ class Found:
             return "wrong"
         return "right" if self.comparisons else "refused"
 
-    def compare(self, what: str, found: np.ndarray, expected: np.ndarray, scale: float | None = None) -> None:
-        """Count the numbers, and keep the largest error beside the largest number."""
+    def compare(self, what: str, found: np.ndarray, expected: np.ndarray, allowed: float) -> None:
+        """Count the numbers, and keep the largest error: `allowed` is the largest that rounding explains."""
         self.comparisons += expected.size
         if found.shape != expected.shape:
             self.wrong.append(f"{what}: shape {found.shape}, not {expected.shape}")
             return
-        largest = float(np.abs(expected).max()) if scale is None else scale
-        error = float(np.abs(found - expected).max()) / max(largest, 1e-30)
-        if not error <= TOLERANCE:
-            self.wrong.append(f"{what}: off by {error:.2g} of the largest, {largest:.3g}")
-        if not error <= self.error:
-            self.error = error
+        error, largest = float(np.abs(found - expected).max()), float(np.abs(expected).max())
+        if not error <= allowed:
+            self.wrong.append(f"{what}: off by {error:.2g} where the largest is {largest:.2g}, allowed {allowed:.0e}")
+        self.error = max(self.error, error / max(largest, 1e-30))
+        self.share = max(self.share, error / allowed)
+
+    def ask(self, what: str, question: Callable[[], Any]) -> Any:
+        """The answer; None where it is refused in words, or where something else is raised."""
+        try:
+            return question()
+        except LimelightError as error:
+            kept, said = self.refused, f"{what}: {error}"
+        except Exception as error:
+            kept, said = self.raised, f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        if said not in kept:
+            kept.append(said)
+        return None
 
 
-def check(
-    name: str,
-    setting: Setting = USUAL,
-    texts: Sequence[str] = TEXTS,
-    *,
-    attention: bool = True,
-    model: Any = None,
-    tokenizer: Any = None,
-    **more: Any,
-) -> Found:
-    """A class by its name in a setting, or a model with its tokenizer, compared on these texts."""
-    found = Found(name, setting)
-    own = word_pieces(setting) if tokenizer is None else tokenizer
+def walk(name: str, cases: Sequence[Case] = CASES) -> Iterator[Found]:
+    """A class in each of these cases."""
+    for case in cases:
+        found = check(name, case)
+        yield found
+        if found.not_built:
+            return
+
+
+def check(name: str, case: Case, seed: int = 0) -> Found:
+    """A class by its name, from a small configuration, compared in this case."""
+    found = Found(name, case)
     try:
-        bare = small_classifier(name, setting, **more) if model is None else model
+        model = small_classifier(name, case.setting, seed, **case.configuration)
     except NotBuilt as error:
         found.not_built = str(error)
         return found
-    with quiet():
-        try:
-            _check(found, bare, own, texts, attention)
-        except LimelightError as error:
-            found.refused.append(str(error))
+    compare(found, model, word_pieces(case.setting))
     return found
 
 
-def _check(found: Found, bare: Any, own: Any, texts: Sequence[str], attention: bool) -> None:
-    special = found.setting.special
-    empty = None if bare.config.bos_token_id is None else [bare.config.bos_token_id]
-    wrapped = _asked(found, "wrap", lambda: limelight.wrap(bare, own))
-    if wrapped is None:
-        return
-    found.batching = str(getattr(wrapped, "batching", "padded"))
-    tokens = [oracle.cut(own, text, special) for text in texts]
-    batch = [*BATCH, *texts]
-    expected = np.stack([oracle.logits_of(bare, own(text)["input_ids"]) for text in batch])
-    logits = _asked(found, "predict_logits", lambda: wrapped.predict_logits(batch))
+def compare(found: Found, bare: Any, own: Any) -> None:
+    """A model and its tokenizer, in the case of `found`."""
+    case = found.case
+    with quiet():
+        wrapped = found.ask("wrap", lambda: limelight.wrap(bare, own, **case.options))
+        if wrapped is None:
+            return
+        found.batching = str(getattr(wrapped, "batching", "padded"))
+        parts = [_parts(own, case, text) for text in case.texts]
+        _compare_logits(found, wrapped, bare, own, parts)
+        for text, windows in zip(case.texts, parts, strict=True):
+            _compare_removals(found, wrapped, bare, own, text, windows)
+            if case.attention:
+                _compare_attention(found, wrapped, bare, text, windows[0])
+
+
+def _parts(own: Any, case: Case, text: Any) -> list[oracle.Tokens]:
+    """The windows of a text, or of a pair, by hand; most have one."""
+    if isinstance(text, tuple):
+        return [oracle.cut_pair(own, *text)]
+    whole = oracle.cut(own, text, case.setting.special)
+    return oracle.windows(whole, case.window) if case.window else [whole]
+
+
+def _compare_logits(found: Found, wrapped: Any, bare: Any, own: Any, parts: list[list[oracle.Tokens]]) -> None:
+    """Texts of several lengths in one call."""
+    case = found.case
+    more = [] if case is PAIR_CASE else list(BATCH)
+    every = [*(_parts(own, case, text) for text in more), *parts]
+    expected = []
+    for windows in every:
+        whole = windows[0].whole
+        inputs = [tokens.input(whole, None) for tokens in windows]
+        each = [oracle.logits_of(bare, ids, types if windows[0].sides else None) for ids, types in inputs]
+        expected.append(np.mean(each, axis=0))
+    logits = found.ask("predict_logits", lambda: wrapped.predict_logits([*more, *case.texts]))
     if logits is not None:
-        found.compare("predict_logits", logits, expected)
-    for text, cut in zip(texts, tokens, strict=True):
-        for removal, mask in (("mask", own.mask_token_id), ("delete", None)):
-            table = oracle.table_of(bare, cut, mask, empty)
-            for method, by_definition in METHODS.items():
-                weights = _weights(found, wrapped, text, method, removal)
-                if weights is not None:
-                    found.compare(f"{method}, {removal}, {text!r}", weights, by_definition(table))
-        if attention:
-            _check_attention(found, wrapped, bare, cut, text)
+        found.compare("predict_logits", logits, np.stack(expected), ROUNDING * float(np.abs(expected).max()))
 
 
-def _weights(found: Found, model: Any, text: str, method: str, removal: str) -> np.ndarray | None:
+def _compare_removals(
+    found: Found, wrapped: Any, bare: Any, own: Any, text: Any, windows: Sequence[oracle.Tokens]
+) -> None:
+    start = getattr(bare.config, "bos_token_id", None)
+    empty = None if start is None else [start]
+    for removal, mask in (("mask", own.mask_token_id), ("delete", None)):
+        table = oracle.table_of(bare, windows, mask, empty)
+        off = ROUNDING * max(float(np.abs(logits).max()) for logits in table.values())
+        for method, by_definition in METHODS.items():
+            weights = found.ask(f"{method}, {removal}", lambda m=method, r=removal: _weights(wrapped, text, m, r))
+            if weights is not None:
+                allowed = off * oracle.gain(by_definition, len(windows[0].features))
+                found.compare(f"{method}, {removal}, {text!r}", weights, by_definition(table), allowed)
+
+
+def _weights(model: Any, text: Any, method: str, removal: Any) -> np.ndarray:
     """(d, C): of every label."""
-
-    def ask() -> np.ndarray:
-        every = limelight.explain(model, text, method, target="all", removal=removal)
-        return np.stack([explanation.weights for explanation in every.explanations], axis=1)
-
-    return _asked(found, f"{method}, {removal}", ask)
+    every = limelight.explain(model, text, method, target="all", removal=removal)
+    return np.stack([explanation.weights for explanation in every], axis=1)
 
 
-def _check_attention(found: Found, wrapped: Any, bare: Any, cut: oracle.Tokens, text: str) -> None:
-    ids, _ = cut.input((1,) * len(cut.features), None)
-    eager = limelight_free_eager(bare)
-    shown, read = (None, None) if eager is None else (oracle.attention_of(eager, ids), oracle.positions_read(bare, ids))
-    expected = oracle.attention_weights(cut, shown, read) if shown is not None and read else {}
+def _compare_attention(found: Found, wrapped: Any, bare: Any, text: str, tokens: oracle.Tokens) -> None:
+    """α-avg, α-max and rollout: never nothing, and those of the positions that the head reads."""
+    ids, _ = tokens.input(tokens.whole, None)
+    weights, read = oracle.attention_of(_eager(bare), ids), oracle.positions_read(bare, ids)
+    expected = oracle.attention_weights(tokens, weights, read) if weights is not None and read else {}
     for method in ATTENTION:
-        paid = _asked(found, method, lambda method=method: limelight.explain(wrapped, text, method).weights)
+        paid = found.ask(method, lambda method=method: limelight.explain(wrapped, text, method).weights)
         if paid is None:
             continue
         if not np.any(paid):
-            found.wrong.append(f"{method}: nothing but zeros")
+            found.wrong.append(f"{method}, {text!r}: nothing but zeros")
         if method in expected:
-            found.compare(f"{method}, {text!r}, read at {read} of {len(ids)}", paid, expected[method])
+            found.compare(f"{method}, {text!r}, read at {read} of {len(ids)}", paid, expected[method], ROUNDING)
+            found.read.add(_places(read or [], len(ids)))
 
 
-def limelight_free_eager(bare: Any) -> Any:
-    """A copy of the model with eager attention."""
-    import copy
-
+def _eager(bare: Any) -> Any:
+    """A copy of the model that shows its attention."""
     copied = copy.deepcopy(bare)
-    try:
+    with contextlib.suppress(Exception):  # a class without a choice of implementations has the eager one
         copied.set_attn_implementation("eager")
-    except Exception:
-        return copied
     return copied
 
 
-def _asked(found: Found, what: str, ask: Callable[[], Any]) -> Any:
-    """The answer; None where it is refused in words, or where something else is raised."""
-    try:
-        return ask()
-    except LimelightError as error:
-        said = f"{what}: {error}"
-        if said not in found.refused:
-            found.refused.append(said)
-    except Exception as error:
-        said = f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        if said not in found.raised:
-            found.raised.append(said)
-    return None
+def _places(read: Sequence[int], n: int) -> str:
+    if len(read) == n:
+        return "all"
+    names = {0: "first", n - 1: "last"}
+    return names.get(read[0], "last but the padding") if len(read) == 1 else f"{len(read)} positions"
+
+
+def trained(folder: str) -> Found:
+    """Weights that were trained, from a folder, with their own tokenizer, which puts [CLS] and [SEP] around a text."""
+    own = transformers.AutoTokenizer.from_pretrained(folder)
+    with quiet():
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    found = Found(type(model).__name__, Case(folder, texts=TEXTS))
+    compare(found, model, own)
+    return found

@@ -7,10 +7,12 @@ their definitions from a table of all 2^d subsets.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,9 @@ Table = dict[Kept, np.ndarray]
 class Tokens:
     """A text in tokens by hand: what the tokenizer puts before it, each word's token numbers, what it puts behind.
 
-    `names`: of each word the feature that it belongs to; words that are written alike are one. `types`: of each word
-    its type of tokens, where the model reads pairs; `between`: special tokens that stand behind a word, by its place.
+    `names`: of each word the feature that it belongs to; words that are written alike are one. `sides`: of each word
+    the text of a pair that it stands in, and `between` what stands between the two. A word without token numbers is
+    not in this window.
     """
 
     before: tuple[int, ...]
@@ -40,14 +43,23 @@ class Tokens:
     between: tuple[int, ...] = ()
 
     @property
-    def features(self) -> tuple[str, ...]:
+    def features(self) -> tuple[tuple[str, int], ...]:
         """Each name once for each side, in the order of the text."""
-        return tuple(dict.fromkeys(zip(self.names, self.sides or (0,) * len(self.names), strict=True)))
+        return tuple(dict.fromkeys(zip(self.names, self._sides, strict=True)))
+
+    @property
+    def whole(self) -> Kept:
+        """Nothing is removed."""
+        return (1,) * len(self.features)
+
+    @property
+    def _sides(self) -> tuple[int, ...]:
+        return self.sides or (0,) * len(self.names)
 
     def input(self, kept: Kept, mask: int | None) -> tuple[list[int], list[int]]:
         """Token numbers and types with some features removed: replaced by one mask each, or cut out."""
         stays = dict(zip(self.features, kept, strict=True))
-        sides = self.sides or (0,) * len(self.names)
+        sides = self._sides
         ids, types = list(self.before), [0] * len(self.before)
         for word in range(len(self.words)):
             if word and sides[word] != sides[word - 1]:
@@ -55,7 +67,7 @@ class Tokens:
                 types += [0] * len(self.between)
             pieces = self.words[word]
             if not stays[self.names[word], sides[word]]:
-                pieces = () if mask is None else (mask,)
+                pieces = () if mask is None or not pieces else (mask,)
             ids += pieces
             types += [sides[word]] * len(pieces)
         ids += self.behind
@@ -65,37 +77,65 @@ class Tokens:
 
 def cut(tokenizer: Any, text: str, special: bool = True) -> Tokens:
     """A text of words between blanks, each of which the tokenizer reads by itself."""
-    written = text.split()
-    words = tuple(tuple(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in written)
-    before = (tokenizer.cls_token_id,) if special else ()
-    behind = (tokenizer.sep_token_id,) if special else ()
-    found = Tokens(before, words, behind, tuple(word.lower() for word in written))
-    assert found.input((1,) * len(found.features), None)[0] == list(tokenizer(text)["input_ids"])
+    before, behind = ((tokenizer.cls_token_id,), (tokenizer.sep_token_id,)) if special else ((), ())
+    found = Tokens(before, _pieces(tokenizer, text), behind, tuple(text.lower().split()))
+    assert found.input(found.whole, None)[0] == list(tokenizer(text)["input_ids"])
+    return found
+
+
+def cut_pair(tokenizer: Any, first: str, second: str) -> Tokens:
+    """Two such texts, [CLS] first [SEP] second [SEP], where a word of both is two features."""
+    words = _pieces(tokenizer, first), _pieces(tokenizer, second)
+    end = (tokenizer.sep_token_id,)
+    names = (*first.lower().split(), *second.lower().split())
+    sides = (0,) * len(words[0]) + (1,) * len(words[1])
+    found = Tokens((tokenizer.cls_token_id,), words[0] + words[1], end, names, sides, end)
+    assert found.input(found.whole, None)[0] == list(tokenizer(first, second)["input_ids"])
+    return found
+
+
+def _pieces(tokenizer: Any, text: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in text.split())
+
+
+def windows(tokens: Tokens, limit: int) -> list[Tokens]:
+    """The same text in windows of so many tokens, each of which begins half a window later; the last one at the end."""
+    flat = [(word, number) for word, pieces in enumerate(tokens.words) for number in pieces]
+    room = limit - len(tokens.before) - len(tokens.behind)
+    if len(flat) <= room:
+        return [tokens]
+    found = []
+    for start in [*range(0, len(flat) - room, room // 2), len(flat) - room]:
+        inside = flat[start : start + room]
+        words = tuple(tuple(number for word, number in inside if word == place) for place in range(len(tokens.words)))
+        found.append(replace(tokens, words=words))
     return found
 
 
 def logits_of(model: Any, ids: Sequence[int], types: Sequence[int] | None = None) -> np.ndarray:
     """One text, nothing else: (C,)."""
     numbers = torch.tensor([list(ids)])
-    more = {} if types is None else {"token_type_ids": torch.tensor([list(types)])}
+    takes_types = types is not None and "token_type_ids" in inspect.signature(model.forward).parameters
+    more = {"token_type_ids": torch.tensor([list(types)])} if takes_types and types is not None else {}
     with torch.no_grad():
         answer = model(input_ids=numbers, attention_mask=torch.ones_like(numbers), **more)
     found: np.ndarray = answer.logits[0].double().numpy()
     return found
 
 
-def table_of(model: Any, tokens: Tokens, mask: int | None, empty: Sequence[int] | None = None) -> Table:
-    """The logits of every subset; `mask` None deletes. `empty` stands for a text of which no token is left.
+def table_of(model: Any, parts: Sequence[Tokens], mask: int | None, empty: Sequence[int] | None = None) -> Table:
+    """The logits of every subset, the mean over the windows of a text; `mask` None deletes.
 
-    Without `empty` such a text has no entry.
+    `empty` stands for a text of which no token is left; without it such a text has no entry.
     """
     found = {}
-    for kept in itertools.product((0, 1), repeat=len(tokens.features)):
-        ids, types = tokens.input(kept, mask)
-        if not ids and empty is not None:
-            ids, types = list(empty), [0] * len(empty)
-        if ids:
-            found[kept] = logits_of(model, ids, types if tokens.sides else None)
+    for kept in itertools.product((0, 1), repeat=len(parts[0].features)):
+        asked = [tokens.input(kept, mask) for tokens in parts]
+        if empty is not None:
+            asked = [(ids, types) if ids else (list(empty), [0] * len(empty)) for ids, types in asked]
+        if all(ids for ids, _ in asked):
+            every = [logits_of(model, ids, types if parts[0].sides else None) for ids, types in asked]
+            found[kept] = np.mean(every, axis=0)
     return found
 
 
@@ -139,6 +179,15 @@ def lime(table: Table) -> np.ndarray:
         gram[j, j] += LIME_RIDGE
     found: np.ndarray = np.linalg.solve(gram, moment)[1:]
     return found
+
+
+@cache
+def gain(method: Callable[[Table], np.ndarray], d: int) -> float:
+    """How far a weight of d features may move where each of the 2^d outputs is off by at most 1."""
+    subsets = list(itertools.product((0, 1), repeat=d))
+    outputs = np.eye(len(subsets))
+    found = method(dict(zip(subsets, outputs, strict=True)))  # (d, 2^d): each output as a label of its own
+    return float(np.abs(found).sum(axis=1).max())
 
 
 # ── attention ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -84,9 +84,17 @@ NEEDS: dict[str, dict[str, Any]] = {
     "Canine": {"num_hash_buckets": 64},
     "MarkupLM": {"max_xpath_tag_unit_embeddings": 256, "max_xpath_subs_unit_embeddings": 1024, "max_depth": 4},
     "Mistral4": {"head_dim": WIDTH},
-    "MobileBert": {"intra_bottleneck_size": WIDTH // 2, "true_hidden_size": WIDTH // 2, "normalization_type": "layer_norm"},
-    "Perceiver": {"num_latents": 4, "num_blocks": 1, "num_self_attends_per_block": 2, **dict.fromkeys(
-        ("num_self_attention_heads", "num_cross_attention_heads"), N_HEADS)},
+    "MobileBert": {
+        "intra_bottleneck_size": WIDTH // 2,
+        "true_hidden_size": WIDTH // 2,
+        "normalization_type": "layer_norm",
+    },
+    "Perceiver": {
+        "num_latents": 4,
+        "num_blocks": 1,
+        "num_self_attends_per_block": 2,
+        **dict.fromkeys(("num_self_attention_heads", "num_cross_attention_heads"), N_HEADS),
+    },
     "Qwen3Next": _LINEAR,
     "Qwen3_5Text": _LINEAR,
     "Qwen3_5": {"text_config": _LINEAR},
@@ -101,8 +109,21 @@ NEEDS: dict[str, dict[str, Any]] = {
     "RoCBert": {"pronunciation_vocab_size": N_TOKENS, "shape_vocab_size": N_TOKENS, "concat_input": True},
     "T5": _START,
     "Xmod": {"default_language": "en_XX"},
-    "Zamba": {**_MAMBA, "num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2, "attention_hidden_size": 2 * WIDTH, "attention_head_dim": WIDTH},
-    "Zamba2": {**_MAMBA, "layers_block_type": ["linear_attention", "hybrid"], "n_mamba_heads": 2, "mamba_headdim": WIDTH, "chunk_size": 8, "adapter_rank": 4},
+    "Zamba": {
+        **_MAMBA,
+        "num_hidden_layers": 4,
+        "layers_block_type": ["linear_attention", "hybrid"] * 2,
+        "attention_hidden_size": 2 * WIDTH,
+        "attention_head_dim": WIDTH,
+    },
+    "Zamba2": {
+        **_MAMBA,
+        "layers_block_type": ["linear_attention", "hybrid"],
+        "n_mamba_heads": 2,
+        "mamba_headdim": WIDTH,
+        "chunk_size": 8,
+        "adapter_rank": 4,
+    },
 }
 """By the name of a class, without its end: what its configuration needs besides sizes."""
 OTHER_INPUT = "reads {what}, not text alone"
@@ -217,7 +238,9 @@ def _shrunk(usual: Any, setting: Setting, given: dict[str, Any]) -> Any:
     for name in names:
         if isinstance(part := getattr(usual, name, None), transformers.PretrainedConfig):
             wanted[name] = _shrunk(part, setting, given.get(name, {}))
-    own = {name: value for name, value in given.items() if not isinstance(wanted.get(name), transformers.PretrainedConfig)}
+    own = {
+        name: value for name, value in given.items() if not isinstance(wanted.get(name), transformers.PretrainedConfig)
+    }
     return type(usual)(**{**wanted, **own})
 
 
