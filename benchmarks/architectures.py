@@ -28,11 +28,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import torch  # noqa: E402
+import torch
 
-from official import machine  # noqa: E402
-from reference.architecture_walk import ROUNDING, Found, trained, walk  # noqa: E402
-from reference.small_architectures import SUFFIX, class_names  # noqa: E402
+from official import machine
+from reference.architecture_walk import ROUNDING, Found, trained, walk
+from reference.small_architectures import SUFFIX, class_names
 
 BEGIN, END = "<!-- made by benchmarks/architectures.py: begin -->", "<!-- end -->"
 FAILURES = ("wrong", "raised")
@@ -125,9 +125,10 @@ def summary(table: Sequence[Row]) -> str:
     share = max(found.share for one in table for found in one.cases)
     return (
         f"{len(table)} classes of transformers {version('transformers')}: {counts['right']} right, "
-        f"{counts['refused']} refused, {counts['not built']} not built by a small configuration or no reader of text "
-        f"alone, {wrong} wrong. {cases} cases, {refused} of them refused in words; {compared:,} numbers compared with "
-        f"the oracle, the largest error {error:.0e} of the largest weight {share:.2f} of what logits explain that are rounded by {ROUNDING:.0e}."
+        f"{counts['refused']} refused, {counts['not built']} not built or no reader of text alone, {wrong} wrong. "
+        f"{cases} cases, {refused} of them refused in words; {compared:,} numbers compared with "
+        f"the oracle, the largest error {error:.0e} of the largest weight, and {share:.2f} of what is allowed: what "
+        f"logits move that are off by {ROUNDING:.0e} of the largest."
     )
 
 
@@ -153,10 +154,8 @@ def complaints(found: Found, verbose: bool) -> list[str]:
         said += [f"    refused: {one}" for one in found.refused]
     if not said and not verbose:
         return []
-    return [
-        f"  {found.case.name}: {found.outcome}, {found.comparisons} compared, {found.error:.1e}, {found.share:.2f} of what is allowed",
-        *said,
-    ]
+    share = f"{found.error:.1e}, {found.share:.2f} of what is allowed"
+    return [f"  {found.case.name}: {found.outcome}, {found.comparisons} compared, error {share}", *said]
 
 
 def main() -> int:
@@ -180,10 +179,7 @@ def main() -> int:
     print(f"\n{markdown(table)}" if arguments.write is None else f"\n{summary(table)}")
     if arguments.trained is not None:
         found = trained(arguments.trained)
-        print(
-            f"\n{arguments.trained}: {found.outcome}, {found.comparisons:,} numbers compared, error {found.error:.1e}, {found.share:.2f} of what is allowed"
-        )
-        print("\n".join(complaints(found, arguments.verbose)))
+        print("\n".join(["", *complaints(found, verbose=True)]))
         failures += [Row(found.name, [found], 0.0)] * (found.outcome in FAILURES)
     if arguments.write is not None:
         write(arguments.write, markdown(table))

@@ -25,17 +25,13 @@ from reference.small_architectures import (
     word_pieces,
 )
 
-TEXTS = (
-    "the film was disappointingly long",
-    "a wonderful story but boring the zzqx ending",
-    "the film was not the best film",
-)
+TEXTS = ("the film was disappointingly long", "a wonderful zzqx but boring ending", "the film was not the best film")
 """Words of one piece and of several, words that stand twice, and two that the tokenizer does not know."""
 SHORT = ("the wonderful film was boring",)
-LITERAL = ("good [SEP] wonderful [MASK] film [PAD]", "[CLS] the [PAD] boring film")
+LITERAL = ("good [SEP] wonderful [MASK]", "[CLS] the [PAD] boring")
 """Special tokens that somebody typed, which are words like any other."""
-LONG = ("a wonderful story but boring the film was disappointingly long",)
-PAIRS = (("the film was disappointingly long", "a boring film"), ("good", "unforgettable film"))
+LONG = ("unforgettable but disappointingly wonderful boring",)
+PAIRS = (("the film was boring", "a film"), ("good", "unforgettable film"))
 BATCH = (
     "great",
     "the film was disappointingly long and not good",
@@ -51,8 +47,8 @@ METHODS: dict[str, Callable[[oracle.Table], np.ndarray]] = {
 }
 ATTENTION = ("alpha-avg", "alpha-max", "rollout")
 ROUNDING = 64.0 * float(np.finfo(np.float32).eps)
-"""How far a logit may be off, as a part of the largest: batches of other shapes add up in another order. Padding that is
-seen moves logits a thousand times as far. A weight may be off by as much as such logits can move it, its gain."""
+"""How far a logit may be off, as a part of the largest: batches of other shapes add up in another order. Padding that
+is seen moves logits a thousand times as far. A weight may be off by as much as such logits can move it, its gain."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +204,13 @@ def _compare_removals(
         off = ROUNDING * max(float(np.abs(logits).max()) for logits in table.values())
         for method, by_definition in METHODS.items():
             weights = found.ask(f"{method}, {removal}", lambda m=method, r=removal: _weights(wrapped, text, m, r))
-            if weights is not None:
+            if weights is None:
+                continue
+            if method != "leave-one-out" and not oracle.is_complete(table):
+                found.wrong.append(
+                    f"{method}, {removal}, {text!r}: answered, though the model cannot read every subset"
+                )
+            else:
                 allowed = off * oracle.gain(by_definition, len(windows[0].features))
                 found.compare(f"{method}, {removal}, {text!r}", weights, by_definition(table), allowed)
 
@@ -254,7 +256,7 @@ def trained(folder: str) -> Found:
     """Weights that were trained, from a folder, with their own tokenizer, which puts [CLS] and [SEP] around a text."""
     own = transformers.AutoTokenizer.from_pretrained(folder)
     with quiet():
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).float().eval()
     found = Found(type(model).__name__, Case(folder, texts=TEXTS))
     compare(found, model, own)
     return found

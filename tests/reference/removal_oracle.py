@@ -126,17 +126,24 @@ def logits_of(model: Any, ids: Sequence[int], types: Sequence[int] | None = None
 def table_of(model: Any, parts: Sequence[Tokens], mask: int | None, empty: Sequence[int] | None = None) -> Table:
     """The logits of every subset, the mean over the windows of a text; `mask` None deletes.
 
-    `empty` stands for a text of which no token is left; without it such a text has no entry.
+    `empty` stands for a text of which no token is left. Subsets that the model cannot read have no entry.
     """
     found = {}
     for kept in itertools.product((0, 1), repeat=len(parts[0].features)):
         asked = [tokens.input(kept, mask) for tokens in parts]
         if empty is not None:
             asked = [(ids, types) if ids else (list(empty), [0] * len(empty)) for ids, types in asked]
-        if all(ids for ids, _ in asked):
+        try:
             every = [logits_of(model, ids, types if parts[0].sides else None) for ids, types in asked]
-            found[kept] = np.mean(every, axis=0)
+        except Exception:  # whatever a model raises
+            continue
+        found[kept] = np.mean(every, axis=0)
     return found
+
+
+def is_complete(table: Table) -> bool:
+    """Whether every subset has an entry."""
+    return len(table) == 2 ** len(next(iter(table)))
 
 
 def leave_one_out(table: Table) -> np.ndarray:
