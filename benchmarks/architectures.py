@@ -114,7 +114,7 @@ def rows(names: Sequence[str], processes: int) -> Iterator[Row]:
         yield from map(row, names)
         return
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(row, names)
+        yield from pool.map(row, names)  # in the order of their names
 
 
 def summary(table: Sequence[Row]) -> str:

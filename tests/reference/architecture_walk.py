@@ -25,13 +25,13 @@ from reference.small_architectures import (
     word_pieces,
 )
 
-TEXTS = ("the film was disappointingly long", "a wonderful zzqx but boring ending", "the film was not the best film")
-"""Words of one piece and of several, words that stand twice, and two that the tokenizer does not know."""
-SHORT = ("the wonderful film was boring",)
+TEXTS = ("the film was disappointingly long", "a wonderful film but a zzqx film")
+"""Words of one piece and of several, words that stand twice, and one that the tokenizer does not know."""
+SHORT = ("wonderful film was boring",)
 LITERAL = ("good [SEP] wonderful [MASK]", "[CLS] the [PAD] boring")
 """Special tokens that somebody typed, which are words like any other."""
-LONG = ("unforgettable but disappointingly wonderful boring",)
-PAIRS = (("the film was boring", "a film"), ("good", "unforgettable film"))
+LONG = ("unforgettable but disappointingly wonderful",)
+PAIRS = (("film was boring", "a film"), ("good", "unforgettable film"))
 BATCH = (
     "great",
     "the film was disappointingly long and not good",
@@ -46,6 +46,7 @@ METHODS: dict[str, Callable[[oracle.Table], np.ndarray]] = {
     "lime": oracle.lime,
 }
 ATTENTION = ("alpha-avg", "alpha-max", "rollout")
+GRADIENTS = ("gxi", "integrated-gradients")
 ROUNDING = 64.0 * float(np.finfo(np.float32).eps)
 """How far a logit may be off, as a part of the largest: batches of other shapes add up in another order. Padding that
 is seen moves logits a thousand times as far. A weight may be off by as much as such logits can move it, its gain."""
@@ -166,6 +167,7 @@ def compare(found: Found, bare: Any, own: Any) -> None:
         _compare_logits(found, wrapped, bare, own, parts)
         for text, windows in zip(case.texts, parts, strict=True):
             _compare_removals(found, wrapped, bare, own, text, windows)
+            _check_gradients(found, wrapped, text)
             if case.attention:
                 _compare_attention(found, wrapped, bare, text, windows[0])
 
@@ -235,6 +237,14 @@ def _compare_attention(found: Found, wrapped: Any, bare: Any, text: str, tokens:
         if method in expected:
             found.compare(f"{method}, {text!r}, read at {read} of {len(ids)}", paid, expected[method], ROUNDING)
             found.read.add(_places(read or [], len(ids)))
+
+
+def _check_gradients(found: Found, wrapped: Any, text: Any) -> None:
+    """Gradients are numbers, or refused in words; what they are is compared elsewhere."""
+    for method in GRADIENTS:
+        weights = found.ask(method, lambda method=method: limelight.explain(wrapped, text, method).weights)
+        if weights is not None and not np.isfinite(weights).all():
+            found.wrong.append(f"{method}, {text!r}: {weights}")
 
 
 def _eager(bare: Any) -> Any:
