@@ -50,7 +50,7 @@ class Row:
     def outcome(self) -> str:
         """The worst of its cases; refused where every case was."""
         outcomes = {found.outcome for found in self.cases}
-        return next(one for one in ("not built", "raised", "wrong", "right", "refused") if one in outcomes)
+        return next(one for one in ("raised", "wrong", "right", "refused", "not built") if one in outcomes)
 
     @property
     def comparisons(self) -> int:
@@ -70,7 +70,7 @@ class Row:
         if self.outcome == "not built":
             return name, "", f"not built: {_plain(self.cases[0].not_built)}", "", "", ""
         if self.outcome == "refused":
-            return name, "", f"refused: {_plain(_reason(self.cases[0]))}", "", "", ""
+            return name, "", f"refused: {_plain(_reason(self.refused[0]))}", "", "", ""
         return name, self._batching(), self._verdict(), self._read(), f"{self.comparisons:,}", f"{self.error:.0e}"
 
     def _batching(self) -> str:

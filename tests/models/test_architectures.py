@@ -5,16 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
-import torch
 
-import limelight
-from reference import removal_oracle as oracle
-from reference.architecture_walk import CASES, LITERAL, SHORT, Case, check
-from reference.small_architectures import BARE, SETTINGS, SUFFIX, USUAL, Setting, small_classifier, word_pieces
+from reference.architecture_walk import CASES, SHORT, Case, check
+from reference.small_architectures import BARE, SETTINGS, SUFFIX, USUAL
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers warns of small configurations
 

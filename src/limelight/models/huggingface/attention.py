@@ -41,8 +41,7 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
         eager.as_it_is(),
         noted_outputs() as outputs,
     ):
-        types = {} if inputs.types is None else {"token_type_ids": inputs.types}
-        answer = eager.module(input_ids=inputs.ids, output_attentions=True, **types)
+        answer = eager.module(**eager.arguments(inputs), output_attentions=True)
         readers = _readers(answer.logits, outputs, T)
     shown = getattr(answer, "attentions", None)
     if not shown or any(layer is None for layer in shown):
@@ -50,13 +49,14 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
             f"{eager.name} returned no attentions, not even with the eager implementation: use a method that does "
             "without"
         )
+    for layer in shown:
+        if layer.ndim != 4 or layer.shape != (1, shown[0].shape[1], T, T):
+            raise CapabilityError(
+                f"{eager.name} shows attention of shape {tuple(layer.shape[2:])} for {T} tokens (local, linear or "
+                "compressed attention): use a method that does without"
+            )
     precision = torch.promote_types(shown[0].dtype, torch.float32)
     weights: Array = torch.stack([layer[0].detach().to(precision).cpu() for layer in shown]).numpy()
-    if weights.shape[2:] != (T, T):
-        raise CapabilityError(
-            f"{eager.name} shows attention of shape {weights.shape[2:]} for {T} tokens (local or compressed "
-            "attention): use a method that does without"
-        )
     return Attention(weights, readers)
 
 

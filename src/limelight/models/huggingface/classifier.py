@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.arrays import Floats, Integers, whole_number
+from limelight.arrays import Floats, Integers
 from limelight.document import Document, Text, Word, check_pair, check_single, is_pair
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
 from limelight.models.huggingface.company import (
@@ -45,15 +45,11 @@ from limelight.models.huggingface.special_tokens import (
     vocabulary_size,
 )
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
+from limelight.models.huggingface.token_limit import reason_of_limit, token_limit
 from limelight.models.huggingface.view import HuggingFaceView, single_input
 from limelight.outputs import Kind, probabilities
 from limelight.view import Classifier
 from limelight.word_rules import WordRule, plain_words, words_by
-
-_UNLIMITED = 10**6
-"""Tokenizers without a limit give an astronomical one."""
-_ANY_LENGTH = -1
-"""How XLNet states that it has no table of positions."""
 
 
 class HuggingFaceClassifier:
@@ -93,7 +89,7 @@ class HuggingFaceClassifier:
         self.pairs = _checked_pairs(pairs, long_texts)
         self.model, self.tokenizer = model, tokenizer
         self.long_texts = long_texts
-        self.max_length = _token_limit(model, tokenizer, max_length)
+        self.max_length = token_limit(model, tokenizer, max_length)
         self.runner = Runner(len(self.labels), batch_tokens, self.max_length)
         self.trees = PrivateTrees(model)
         self._precision = None if dtype is None else known_dtype(dtype)
@@ -225,17 +221,18 @@ class HuggingFaceClassifier:
         """The model looking at a text, or at a pair, which is tokenised here and never again."""
         self._check(text)
         document = Document.read(text, rule=self._word_rule)
-        return HuggingFaceView(self, read_subwords(document, self._encode(text), self.max_length, self.long_texts))
+        encoding = self._encode(text)
+        with reason_of_limit(self.model, self.max_length):
+            subwords = read_subwords(document, encoding, self.max_length, self.long_texts)
+        return HuggingFaceView(self, subwords)
 
     def predict_logits(self, texts: Sequence[Text]) -> Floats:
         """The logits of each text: (n, classes)."""
         encodings = [self._encode(text) for text in self._checked(texts)]
-        return self.mean_logits(
-            [
-                [window_of(encoding, stretch) for stretch in stretches(encoding, self.max_length, self.long_texts)]
-                for encoding in encodings
-            ]
-        )
+        with reason_of_limit(self.model, self.max_length):
+            read = [stretches(encoding, self.max_length, self.long_texts) for encoding in encodings]
+        pairs = zip(encodings, read, strict=True)
+        return self.mean_logits([[window_of(encoding, part) for part in parts] for encoding, parts in pairs])
 
     def predict_proba(self, texts: Sequence[Text]) -> Floats:
         """Their softmax (n, classes), whose rows sum to 1; of a multi-label model the sigmoid of each."""
@@ -417,30 +414,3 @@ def _private_tokenizer(tokenizer: Any) -> Any:
         return copy.deepcopy(tokenizer)
     except Exception:  # one with parts that are written in Python cannot be copied; only its settings change
         return tokenizer
-
-
-def _token_limit(model: Any, tokenizer: Any, given: int | None) -> int | None:
-    """How many tokens the model reads: no more than it has positions for, or than its tokenizer says."""
-    limits = [position_capacity(model), getattr(tokenizer, "model_max_length", None)]
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
-    if limits[0] is not None and limits[0] < 1:
-        raise CapabilityError(f"this model has positions for {limits[0]} tokens, so it reads none; {NEEDED}")
-    if given is None:
-        return min(known, default=None)
-    given = whole_number("max_length", given, 3)
-    if (capacity := limits[0]) is not None and given > capacity:
-        raise ParameterError(f"max_length={given} is more than this model has positions for: {capacity}")
-    return given
-
-
-def position_capacity(model: Any) -> int | None:
-    """From the table of positions; those that number them from the padding token on (RoBERTa) lose the first ones."""
-    tables = [
-        module
-        for name, module in model.named_modules()
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
-    ]
-    if tables:
-        return min(t.num_embeddings - (0 if t.padding_idx is None else t.padding_idx + 1) for t in tables)
-    stated: int | None = getattr(model.config, "max_position_embeddings", None)
-    return None if stated == _ANY_LENGTH else stated

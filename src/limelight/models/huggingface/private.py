@@ -35,6 +35,8 @@ _OWN = ("_parameters", "_buffers", "_forward_pre_hooks", "_backward_hooks", "_ba
 """What a forward or backward of a module depends on besides its settings and its forward hooks."""
 _QUANTISED = ("torch.ao.nn", "torch.nn.quantized")
 """Where torch's quantised layers come from."""
+_TELL_PADDING_BY_NUMBER = ("xlm", "flaubert")
+"""Families that, without an attention mask, take any token for padding that is numbered like it, also one of a text."""
 _CAPTURING = "transformers.utils.output_capturing"
 """Where the hooks come from that transformers adds to a model by itself when it is first asked for attentions."""
 
@@ -143,31 +145,51 @@ class Tree:
         """Inside, nothing computes in another precision than the model's own, whatever torch.autocast of a caller."""
         return torch.autocast(self.device.type, enabled=False)
 
+    def arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
+        """What the model is called with."""
+        attention = inputs.attention
+        if attention is None and getattr(self.module.config, "model_type", None) in _TELL_PADDING_BY_NUMBER:
+            attention = torch.ones_like(inputs.ids)
+        types = {} if inputs.types is None else {"token_type_ids": inputs.types}
+        return {"input_ids": inputs.ids, "attention_mask": attention, **types}
+
     def logits(self, inputs: Inputs) -> Tensor:
         """(B, C)"""
-        types = {} if inputs.types is None else {"token_type_ids": inputs.types}
         with self.as_it_is():
-            logits: Tensor = self.module(input_ids=inputs.ids, attention_mask=inputs.attention, **types).logits
+            logits: Tensor = self.module(**self.arguments(inputs)).logits
         return logits
+
+    def _table(self) -> nn.Module:
+        """The table of token embeddings."""
+        try:
+            table = self.module.get_input_embeddings()
+        except NotImplementedError:
+            table = None
+        if not isinstance(table, nn.Module):
+            raise CapabilityError(
+                f"{self.name} does not show its table of token embeddings, so there are no gradients with respect to "
+                "them: use a perturbation method"
+            )
+        return table
 
     def embed(self, ids: Tensor) -> Tensor:
         """The vectors (T, d_e) of token numbers (T,), as they leave the table of token embeddings."""
         with torch.no_grad():
-            vectors: Tensor = self.module.get_input_embeddings()(ids)
+            vectors: Tensor = self._table()(ids)
         return vectors.detach()
 
     def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
         """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
-        types = {} if inputs.types is None else {"token_type_ids": inputs.types.expand(len(embeddings), -1)}
+        types = None if inputs.types is None else inputs.types.expand(len(embeddings), -1)
         ids = inputs.ids.expand(len(embeddings), -1)
         with self.as_it_is(), self._given(ids, embeddings):
-            logits: Tensor = self.module(input_ids=ids, **types).logits
+            logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
         return logits
 
     @contextlib.contextmanager
     def _given(self, ids: Tensor, embeddings: Tensor) -> Iterator[None]:
         """Inside, and in this thread alone, the table of token embeddings gives these vectors."""
-        given = _Given(self.module.get_input_embeddings(), ids, embeddings)
+        given = _Given(self._table(), ids, embeddings)
         token = _given.set(given)
         try:
             yield
@@ -218,7 +240,8 @@ def _put_given(table: nn.Module, arguments: Any, vectors: Tensor) -> Tensor | No
 
 def _plain_tree(model: Any) -> Tree:
     module = _copied(model).eval()
-    with contextlib.suppress(NotImplementedError):  # a model without such a table has no gradients
+    # A model without such a table has no gradients; Perceiver's is no module.
+    with contextlib.suppress(NotImplementedError, AttributeError):
         module.get_input_embeddings().register_forward_hook(_put_given)
     return Tree(module)
 
@@ -229,7 +252,7 @@ def _eager_tree(plain: Tree) -> Tree:
         module.set_attn_implementation("eager")
     for part in module.modules():
         part.register_forward_hook(_note_output)
-    with contextlib.suppress(NotImplementedError):
+    with contextlib.suppress(NotImplementedError, AttributeError):
         module.get_input_embeddings().register_forward_hook(_as_leaf)
     return Tree(module)
 
