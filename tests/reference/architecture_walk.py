@@ -16,6 +16,7 @@ from limelight.errors import LimelightError
 from reference import removal_oracle as oracle
 from reference.small_architectures import (
     BARE,
+    SEP,
     SETTINGS,
     USUAL,
     NotBuilt,
@@ -27,11 +28,11 @@ from reference.small_architectures import (
 
 TEXTS = ("the film was disappointingly long", "a wonderful film but a zzqx film")
 """Words of one piece and of several, words that stand twice, and one that the tokenizer does not know."""
-SHORT = ("wonderful film was boring",)
-LITERAL = ("good [SEP] wonderful [MASK]", "[CLS] the [PAD] boring")
+SHORT = ("wonderful film boring",)
+LITERAL = ("good [SEP] wonderful [MASK]", "[CLS] [PAD] boring")
 """Special tokens that somebody typed, which are words like any other."""
-LONG = ("unforgettable but disappointingly wonderful",)
-PAIRS = (("film was boring", "a film"), ("good", "unforgettable film"))
+LONG = ("unforgettable disappointingly wonderful",)
+PAIRS = (("boring film", "a film"), ("good", "unforgettable film"))
 BATCH = (
     "great",
     "the film was disappointingly long and not good",
@@ -46,7 +47,6 @@ METHODS: dict[str, Callable[[oracle.Table], np.ndarray]] = {
     "lime": oracle.lime,
 }
 ATTENTION = ("alpha-avg", "alpha-max", "rollout")
-GRADIENTS = ("gxi", "integrated-gradients")
 ROUNDING = 64.0 * float(np.finfo(np.float32).eps)
 """How far a logit may be off, as a part of the largest: batches of other shapes add up in another order. Padding that
 is seen moves logits a thousand times as far. A weight may be off by as much as such logits can move it, its gain."""
@@ -62,19 +62,14 @@ class Case:
     configuration: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     window: int = 0
-    attention: bool = True
+    attention: bool = False
+    """Whether attention is compared, and a gradient asked for."""
 
 
 MORE_CASES = (
-    Case("one label", configuration={"labels": ("value",)}),
-    Case("two labels", BARE, configuration={"labels": ("no", "yes")}),
-    Case("several labels", configuration={"problem_type": "multi_label_classification"}),
-    Case("literal special tokens", texts=LITERAL, options={"words": str.split}),
-    Case("windows", texts=LONG, options={"window": True, "max_length": 8}, window=8, attention=False),
-)
-PAIR_CASE = Case("pairs", texts=PAIRS, options={"pairs": True}, attention=False)
-CASES = (
-    *(Case(setting.name, setting, TEXTS if setting in (USUAL, BARE) else SHORT) for setting in SETTINGS),
+    Case("usual", texts=TEXTS, attention=True),
+    Case("no special tokens", BARE, TEXTS, attention=True),
+    *(Case(setting.name, setting, attention=setting.pad == SEP) for setting in SETTINGS[2:]),
     *MORE_CASES,
     PAIR_CASE,
 )
@@ -174,8 +169,8 @@ def compare(found: Found, bare: Any, own: Any) -> None:
         _compare_logits(found, wrapped, bare, own, parts)
         for text, windows in zip(case.texts, parts, strict=True):
             _compare_removals(found, wrapped, bare, own, text, windows)
-            _check_gradients(found, wrapped, text)
             if case.attention:
+                _check_gradient(found, wrapped, text)
                 _compare_attention(found, wrapped, bare, text, windows[0])
 
 
@@ -253,12 +248,11 @@ def _compare_attention(found: Found, wrapped: Any, bare: Any, text: str, tokens:
             found.read.add(_places(read or [], len(ids)))
 
 
-def _check_gradients(found: Found, wrapped: Any, text: Any) -> None:
+def _check_gradient(found: Found, wrapped: Any, text: Any) -> None:
     """Gradients are numbers, or refused in words; what they are is compared elsewhere."""
-    for method in GRADIENTS:
-        weights = found.ask(method, lambda method=method: limelight.explain(wrapped, text, method).weights)
-        if weights is not None and not np.isfinite(weights).all():
-            found.wrong.append(f"{method}, {text!r}: {weights}")
+    weights = found.ask("gxi", lambda: limelight.explain(wrapped, text, "gxi").weights)
+    if weights is not None and not np.isfinite(weights).all():
+        found.wrong.append(f"gxi, {text!r}: {weights}")
 
 
 def _eager(bare: Any) -> Any:

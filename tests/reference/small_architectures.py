@@ -160,8 +160,7 @@ SETTINGS = (
     Setting("no pad in the tokenizer", special=False, pad=None),
     Setting("no pad at all", special=False, pad=None, head_pad=None),
     Setting("pad is the end", pad=SEP, head_pad=SEP),
-    Setting("padded on the left", side="left"),
-    Setting("padded on the left, no special tokens", special=False, side="left"),
+    Setting("padded on the left", special=False, side="left"),
 )
 
 
