@@ -66,11 +66,16 @@ class Case:
     """Whether attention is compared, and a gradient asked for."""
 
 
-MORE_CASES = (
+PAIR_CASE = Case("pairs", texts=PAIRS, options={"pairs": True})
+CASES = (
     Case("usual", texts=TEXTS, attention=True),
     Case("no special tokens", BARE, TEXTS, attention=True),
     *(Case(setting.name, setting, attention=setting.pad == SEP) for setting in SETTINGS[2:]),
-    *MORE_CASES,
+    Case("one label", configuration={"labels": ("value",)}),
+    Case("two labels", BARE, configuration={"labels": ("no", "yes")}),
+    Case("several labels", configuration={"problem_type": "multi_label_classification"}),
+    Case("literal special tokens", texts=LITERAL, options={"words": str.split}, attention=True),
+    Case("windows", texts=LONG, options={"window": True, "max_length": 8}, window=8),
     PAIR_CASE,
 )
 
