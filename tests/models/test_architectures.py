@@ -60,12 +60,20 @@ def test_a_typed_padding_token_is_read_as_the_model_reads_it() -> None:
     right("Flaubert", BY_NAME["literal special tokens"])
 
 
-@pytest.mark.parametrize("name", ["MiniMax", "Bart", "FNet"])
+@pytest.mark.parametrize("name", ["MiniMax", "Longformer", "Bart", "FNet"])
 def test_attention_of_another_shape_is_refused_in_words(name: str) -> None:
     model = limelight.wrap(small_classifier(name + SUFFIX), word_pieces())
     for method in ("alpha-avg", "rollout"):
         with pytest.raises(CapabilityError, match="use a method that does without"):
             limelight.explain(model, SHORT[0], method)
+
+
+@pytest.mark.parametrize("name", ["IBert", "Reformer"])
+def test_models_without_gradients_say_so(name: str) -> None:
+    setting = BARE if name == "Reformer" else USUAL
+    model = limelight.wrap(small_classifier(name + SUFFIX, setting), word_pieces(setting))
+    with pytest.raises(CapabilityError, match="use a perturbation method"):
+        limelight.explain(model, "boring film", "gxi")
 
 
 def test_a_table_of_embeddings_that_is_no_module_has_no_gradients() -> None:

@@ -248,10 +248,12 @@ def draw_weights(model: Any, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     tables = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
     with torch.no_grad():
-        for weight in model.parameters():
+        for name, weight in model.named_parameters():
             if weight.ndim < 2 or not weight.is_floating_point() or not _around_zero(weight):
                 continue
             scale = _EMBEDDED if id(weight) in tables else _DRAWN / weight[0].numel() ** 0.5
+            if name.endswith(".q.weight"):  # T5 divides its scores by nothing, and draws these the smaller
+                scale /= (WIDTH // N_HEADS) ** 0.5
             weight.copy_(torch.randn(weight.shape, generator=generator) * scale)
 
 

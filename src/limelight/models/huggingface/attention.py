@@ -49,8 +49,10 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
             f"{eager.name} returned no attentions, not even with the eager implementation: use a method that does "
             "without"
         )
+    # A row of Longformer's has a window's entries, which may be as many as the tokens.
+    local = getattr(eager.module.config, "attention_window", None) is not None
     for layer in shown:
-        if layer.ndim != 4 or layer.shape != (1, shown[0].shape[1], T, T):
+        if local or layer.ndim != 4 or layer.shape != (1, shown[0].shape[1], T, T):
             raise CapabilityError(
                 f"{eager.name} shows attention of shape {tuple(layer.shape[2:])} for {T} tokens (local, linear or "
                 "compressed attention): use a method that does without"

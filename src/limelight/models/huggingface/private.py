@@ -175,7 +175,12 @@ class Tree:
     def embed(self, ids: Tensor) -> Tensor:
         """The vectors (T, d_e) of token numbers (T,), as they leave the table of token embeddings."""
         with torch.no_grad():
-            vectors: Tensor = self._table()(ids)
+            vectors = self._table()(ids)
+        if not isinstance(vectors, Tensor):  # I-BERT's has a scale beside the vectors
+            raise CapabilityError(
+                f"{self.name} gives more than vectors for its tokens, so there are no gradients with respect to them: "
+                "use a perturbation method"
+            )
         return vectors.detach()
 
     def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
@@ -183,7 +188,12 @@ class Tree:
         types = None if inputs.types is None else inputs.types.expand(len(embeddings), -1)
         ids = inputs.ids.expand(len(embeddings), -1)
         with self.as_it_is(), self._given(ids, embeddings):
-            logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
+            try:
+                logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
+            except AssertionError as error:  # Reformer's refuses gradients outside of training
+                raise CapabilityError(
+                    f"{self.name} cannot be run with gradients in evaluation mode ({error}): use a perturbation method"
+                ) from error
         return logits
 
     @contextlib.contextmanager
