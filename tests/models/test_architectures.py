@@ -72,7 +72,7 @@ def test_attention_of_another_shape_is_refused_in_words(name: str) -> None:
 def test_models_without_gradients_say_so(name: str) -> None:
     setting = BARE if name == "Reformer" else USUAL
     model = limelight.wrap(small_classifier(name + SUFFIX, setting), word_pieces(setting))
-    with pytest.raises(CapabilityError, match="use a perturbation method"):
+    with pytest.raises(CapabilityError, match="perturbation"):
         limelight.explain(model, "boring film", "gxi")
 
 

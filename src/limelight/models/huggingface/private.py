@@ -188,12 +188,7 @@ class Tree:
         types = None if inputs.types is None else inputs.types.expand(len(embeddings), -1)
         ids = inputs.ids.expand(len(embeddings), -1)
         with self.as_it_is(), self._given(ids, embeddings):
-            try:
-                logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
-            except AssertionError as error:  # Reformer's refuses gradients outside of training
-                raise CapabilityError(
-                    f"{self.name} cannot be run with gradients in evaluation mode ({error}): use a perturbation method"
-                ) from error
+            logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
         return logits
 
     @contextlib.contextmanager
