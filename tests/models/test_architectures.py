@@ -55,9 +55,10 @@ def test_heads_windows_pairs_and_typed_special_tokens(name: str, case: str) -> N
     right(name, BY_NAME[case])
 
 
-def test_a_typed_padding_token_is_read_as_the_model_reads_it() -> None:
-    """XLM and Flaubert, without an attention mask, take it for padding."""
-    right("Flaubert", BY_NAME["literal special tokens"])
+@pytest.mark.parametrize("name", ["Flaubert", "T5Gemma"])
+def test_a_typed_padding_token_is_read_as_the_model_reads_it(name: str) -> None:
+    """Without an attention mask these take it for padding."""
+    right(name, BY_NAME["literal special tokens"])
 
 
 @pytest.mark.parametrize("name", ["MiniMax", "Longformer", "Bart", "FNet"])

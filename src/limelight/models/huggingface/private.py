@@ -35,7 +35,7 @@ _OWN = ("_parameters", "_buffers", "_forward_pre_hooks", "_backward_hooks", "_ba
 """What a forward or backward of a module depends on besides its settings and its forward hooks."""
 _QUANTISED = ("torch.ao.nn", "torch.nn.quantized")
 """Where torch's quantised layers come from."""
-_TELL_PADDING_BY_NUMBER = ("xlm", "flaubert")
+_TELL_PADDING_BY_NUMBER = ("xlm", "flaubert", "t5gemma")
 """Families that, without an attention mask, take any token for padding that is numbered like it, also one of a text."""
 _CAPTURING = "transformers.utils.output_capturing"
 """Where the hooks come from that transformers adds to a model by itself when it is first asked for attentions."""
