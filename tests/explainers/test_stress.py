@@ -12,6 +12,7 @@ from rich.console import Console
 from scipy.special import stdtrit
 
 import limelight
+from limelight.errors import ParameterError
 from limelight.evidence import evidence
 from limelight.explainers.augmented import _best_inverse
 from limelight.explainers.lime_samples import LimeSamples
@@ -343,12 +344,19 @@ def test_asking_again_is_counted_and_kept(tmp_path: Any) -> None:
 
 
 def test_asking_again_is_part_of_an_allowance(tmp_path: Any) -> None:
-    """16 coalitions; with a cache the text is asked about once more, or the prediction would be what is compared."""
+    """An allowance of all that is asked suffices: 16 coalitions, the text once more beside the cache, and the checks."""
     game = saturating(4, 0)
-    model = function(game, cache=tmp_path, name="game", max_calls=17)
+    free = function(game, cache=tmp_path / "free", name="game")
+    limelight.explain(free, text_of(4), "shapley")
+    assert free.asked >= 17
+    model = function(game, cache=tmp_path / "kept", name="game", max_calls=free.asked)
     e = limelight.explain(model, text_of(4), "shapley")
-    assert model.asked == 17
+    assert model.asked == free.asked
     assert e.accuracy == "exact"
+    with pytest.raises(ParameterError, match="max_calls"):
+        limelight.explain(
+            function(game, cache=tmp_path / "less", name="game", max_calls=free.asked - 1), text_of(4), "shapley"
+        )
 
 
 def test_samples_that_share_an_answer_move_weights_together() -> None:

@@ -124,7 +124,10 @@ def mask_answers(
 
     chosen = chosen_features(features)
     nowhere, behind = np.zeros(len(features.owners) + 1, dtype=np.int64), _behind(features, chosen)
-    answer = view.with_masks(np.stack([nowhere, *behind, *([] if singles is not None else _many(features))]))
+    try:
+        answer = view.with_masks(np.stack([nowhere, *behind, *([] if singles is not None else _many(features))]))
+    except (InputError, NumericalError):  # it does not read texts with more words, and need not
+        return None
     if answer is None:
         return None
     inserted, asked = outputs(answer.logits), answer.asked
