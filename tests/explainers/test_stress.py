@@ -344,7 +344,7 @@ def test_asking_again_is_counted_and_kept(tmp_path: Any) -> None:
 
 
 def test_asking_again_is_part_of_an_allowance(tmp_path: Any) -> None:
-    """An allowance of all that is asked suffices: 16 coalitions, the text once more beside the cache, and the checks."""
+    """What is asked in all suffices: 16 coalitions, the text once more beside the cache, and the checks."""
     game = saturating(4, 0)
     free = function(game, cache=tmp_path / "free", name="game")
     limelight.explain(free, text_of(4), "shapley")
