@@ -103,6 +103,7 @@ class Counted:
 
     def asked(self, method: str, text: str, **arguments: Any) -> tuple[int, int]:
         """What an explanation says, and what was counted beyond the prediction itself."""
+        self.classifier.view(text).logits  # noqa: B018 - asked in company first, as wide as this text is
         self.inputs = 0
         self.classifier.view(text).logits  # noqa: B018
         predicting, self.inputs = self.inputs, 0

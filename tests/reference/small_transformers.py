@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -51,11 +52,15 @@ def tokenizer(kind: str, roberta_like: bool = False) -> Any:
     cls, pad, sep, unk, mask = names
     specials = list(names)
     if kind == "wordpiece":
-        trained = Tokenizer(models.WordPiece(unk_token=unk))
+        # Written down once: the trainer breaks ties otherwise in each process, and with the numbers of tokens all of a
+        # model's answers change.
+        pieces = (*specials, *Path(__file__).with_name("wordpieces.txt").read_text("utf-8").split())
+        trained = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token=unk))
         trained.normalizer = normalizers.BertNormalizer(lowercase=True)
         trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         trained.decoder = decoders.WordPiece()
-        trainer: Any = trainers.WordPieceTrainer(vocab_size=150, special_tokens=specials, show_progress=False)
+        trainer: Any = None
+        trained.add_special_tokens(specials)
     elif kind == "bpe":
         trained = Tokenizer(models.BPE())
         trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -72,7 +77,8 @@ def tokenizer(kind: str, roberta_like: bool = False) -> Any:
         trained.pre_tokenizer = pre_tokenizers.Metaspace()
         trained.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(vocab_size=250, special_tokens=specials, unk_token=unk, show_progress=False)
-    trained.train_from_iterator(CORPUS, trainer)
+    if trainer is not None:
+        trained.train_from_iterator(CORPUS, trainer)
     ids = [(cls, trained.token_to_id(cls)), (sep, trained.token_to_id(sep))]
     pair = f"{cls} $A {sep} {sep} $B {sep}" if roberta_like else f"{cls} $A {sep} $B:1 {sep}:1"
     trained.post_processor = processors.TemplateProcessing(single=f"{cls} $A {sep}", pair=pair, special_tokens=ids)

@@ -72,7 +72,7 @@ def rows(numbers: Numbers) -> list[Row]:
             "LIME (deletes words) to Theorem 5.1, norm 2",
             "0.808 ± 0.219",
             pm(first),
-            ("reproduced" if near else "differs")
+            ("similar: within one standard deviation of the paper's" if near else "differs")
             + f"; a weight vector has norm {numbers['norm_of_exact']['mean']:.3f} itself",
         )
     ]
