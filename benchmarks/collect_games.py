@@ -28,9 +28,9 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_texts
 from limelight.errors import InputError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_texts
 from recorded_games import ESTIMATORS, LATER_SEED, Review, Run, digest, read, stored, write
 
 COVERAGE_SAMPLES = (500, 1000, 5000)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.corpus.driver import run
-from limelight.progress import Lines
+from limelight.core.progress import Lines
+from limelight.corpus.running.driver import run
 
 WORDS = "the film was great awful story scene bad good long boring lovely and but too music ending".split()
 

@@ -38,16 +38,16 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.corpus.crew import Task, compute
-from limelight.corpus.engine import Questions, answer, explain_rows, read_rows
-from limelight.corpus.loading import Loaded
-from limelight.corpus.rows import Row, as_columns, as_parquet
-from limelight.corpus.schema import Layout
-from limelight.corpus.source import Chosen, Source, find_files
+from limelight.core.threads import one_thread
+from limelight.corpus.running.explain_rows import Questions, answer, explain_rows, read_rows
+from limelight.corpus.running.model_source import Loaded
+from limelight.corpus.running.shard_rows import Row, as_columns, as_parquet
+from limelight.corpus.running.source import Chosen, Source, find_files
+from limelight.corpus.running.workers import Task, compute
+from limelight.corpus.store.schema import Layout
 from limelight.errors import ExplanationWarning
 from limelight.explainers.method import find
 from limelight.models.load import is_huggingface
-from limelight.threads import one_thread
 
 EXACT = ("lime-limit", "shapley")
 COPIES = 8
@@ -141,7 +141,7 @@ def lime(arguments: argparse.Namespace) -> None:
 
 
 def workers(arguments: argparse.Namespace) -> None:
-    from limelight.corpus.driver import run
+    from limelight.corpus.running.driver import run
 
     here = Path(tempfile.mkdtemp(prefix="corpus-speed-"))
     try:

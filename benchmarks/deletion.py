@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_labelled
-from limelight.document import word_forms
+from limelight.inputs.document import word_forms
+from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.deletion import DeletionTables
 from official import lime_weights, machine, sample_documents
 

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.data import read_texts
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_texts
 
 WORDS = (12, 13, 14)
 REMOVALS = ("mask", "delete")

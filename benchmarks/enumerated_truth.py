@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from limelight.explainers.lime import kernel_weights
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.sampling import sample_coalitions
-from limelight.explainers.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.designs import sample_coalitions
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.shapley_pairs import PairedShapley
 from limelight.explainers.surrogate import fit_surrogate
 from official import machine
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from limelight.explainers.lime import kernel_weights
-from limelight.explainers.sampling import sample_coalitions
+from limelight.explainers.sampling.designs import sample_coalitions
 from recorded_games import KERNEL_WIDTH, Answering
 
 Ask = Callable[[Any], Any]

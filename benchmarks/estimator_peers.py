@@ -37,8 +37,8 @@ import numpy as np
 
 import limelight
 from estimator_contestants import Contestant, Shapiq, contestants
-from limelight.data import read_texts
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_texts
 from official import machine
 from pooled_references import LimeReference, ShapleyReference, mean_of_runs
 from recorded_games import ESTIMATORS, LATER_SEED, STEP, Answers, Review, read_all

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.data import read_texts
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.shapley_pairs import PairedShapley, SignRegression
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.shapley_pairs import PairedShapley, SignRegression
 from limelight.explainers.surrogate import fit_surrogate
-from limelight.features import features_of
-from limelight.outputs import Quantity
+from limelight.inputs.features import features_of
+from limelight.models.outputs import Quantity
+from limelight.storage.labelled_texts import read_texts
 
 KINDS = {
     "lime": {"official": {"sampling": "official"}, "efficient": {"sampling": "efficient"}},

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.data import read_rows
+from limelight.storage.labelled_texts import read_rows
 
 
 def main() -> int:

@@ -31,7 +31,7 @@ from typing import Literal
 import numpy as np
 
 from evaluation_student import student_chance, student_quantile
-from limelight.arrays import Floats, whole_number
+from limelight.core.arrays import Floats, whole_number
 from limelight.errors import ParameterError
 
 RESAMPLES = 10_000

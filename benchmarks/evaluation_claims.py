@@ -29,9 +29,9 @@ import numpy as np
 
 from evaluation_bootstrap import Bootstrap
 from evaluation_populations import LEVELS, POWERS, SHAPES, Real, drawn, has
-from limelight.arrays import Array, Floats
-from limelight.evaluation.closed_range import adjusted_pairs
+from limelight.core.arrays import Array, Floats
 from limelight.evaluation.contest import holm
+from limelight.statistics.closed_range import adjusted_pairs
 
 ALPHA = 0.05
 AT_ONCE = 250
@@ -85,8 +85,8 @@ def main() -> None:
 
 def make_scores(given: argparse.Namespace) -> None:
     import limelight
-    from limelight.data import read_rows
     from limelight.evaluation.measure import Key
+    from limelight.storage.labelled_texts import read_rows
 
     rows = [row for row in read_rows(given.imdb, ("id", "text")) if 8 <= len(row["text"].split()) <= 60]
     rng = np.random.default_rng(7)

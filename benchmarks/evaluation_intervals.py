@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from evaluation_bootstrap import Bootstrap
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.evaluation.inference import ratio_of_means
 
 Documents = tuple[Floats, Floats, Floats, Floats]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.arrays import Array, Floats
+from limelight.core.arrays import Array, Floats
 
 GOOD, BETTER = 0.5, 0.6
 FAILURES = 0.05

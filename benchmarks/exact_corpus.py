@@ -14,8 +14,8 @@ import time
 import numpy as np
 
 import limelight
-from limelight.data import read_labelled
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.values import lime_limit_and_shapley
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.data import read_labelled
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.moments import size_moments
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import shapley, shapley_weights

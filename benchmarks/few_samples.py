@@ -18,7 +18,7 @@ import numpy as np
 
 import limelight
 from estimators import Sampled
-from limelight.data import read_texts
+from limelight.storage.labelled_texts import read_texts
 
 SEEDS = 3
 

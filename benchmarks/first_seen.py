@@ -28,11 +28,11 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_labelled
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.huggingface import runner
 from limelight.models.huggingface.kernels import attention_of
 from limelight.models.huggingface.runner import Inputs, Shapes
+from limelight.storage.labelled_texts import read_labelled
 from transformer import device_name, say
 
 REMOVALS = ("mask", "delete")

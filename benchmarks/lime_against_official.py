@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.document import word_forms
+from limelight.inputs.document import word_forms
 from official import machine, official_lime, sample_documents
 
 MODES = {"mask": "occurrences", "delete": "words"}

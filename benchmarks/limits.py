@@ -19,9 +19,9 @@ import time
 import numpy as np
 
 import limelight
-from limelight.arrays import Floats
-from limelight.data import read_labelled
-from limelight.features import features_of
+from limelight.core.arrays import Floats
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.subsets import EFFORT, aopc, best_order, best_removals, sets_of_order, size_means, smallest_flip
 from limelight.theory.values import shapley

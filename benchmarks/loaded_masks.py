@@ -30,11 +30,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import limelight
-from limelight.asked import Asked
+from limelight.attribution.request import Asked
+from limelight.core.progress import SILENT
 from limelight.explainers.loaded_mask import MaskAnswers, chosen_features, mask_answers
-from limelight.features import Features
-from limelight.progress import SILENT
-from limelight.word_rules import plain_words
+from limelight.inputs.features import Features
+from limelight.inputs.words import plain_words
 
 SEED, FIRST = 23, 3000
 WORDS = ["excellent", "wonderful", "perfect", "great", "best", "worst", "awful", "boring"]

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.arrays import Floats
-from limelight.data import read_labelled
+from limelight.core.arrays import Floats
 from limelight.explainers.mean_field import ENOUGH
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.lime_theorem import theorem_5_1
 from limelight.theory.mean_field import lime_mean_field
 from limelight.theory.values import lime_limit_and_shapley

@@ -25,7 +25,7 @@ import numpy as np
 import limelight
 from collect_games import COVERAGE_SAMPLES
 from limelight.explainers.lime import kernel_weights
-from limelight.explainers.lime_samples import RIDGE_SAMPLES
+from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES
 from limelight.explainers.surrogate import fit_surrogate
 from pooled_references import LimeReference, ShapleyReference
 from recorded_games import ESTIMATORS, KERNEL_WIDTH, LATER_SEED, Recorded, Review, Run, read_all

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.data import read_labelled
-from limelight.document import word_forms
+from limelight.inputs.document import word_forms
+from limelight.storage.labelled_texts import read_labelled
 
 
 def machine() -> str:

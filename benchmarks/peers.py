@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.explainers.lime import kernel_weights
-from limelight.explainers.sampling import sample_coalitions
-from limelight.features import features_of
+from limelight.explainers.sampling.designs import sample_coalitions
+from limelight.inputs.features import features_of
 from official import lime_on_transformer
 from transformer import TARGET
 

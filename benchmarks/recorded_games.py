@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.sampling import sample_coalitions
-from limelight.explainers.shapley_orders import PermutedShapley
-from limelight.explainers.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.designs import sample_coalitions
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.shapley_permutations import PermutedShapley
 
 STEP = 1.0 / 2048.0
 KERNEL_WIDTH = 0.25

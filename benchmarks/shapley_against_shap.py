@@ -14,7 +14,7 @@ import numpy as np
 import shap
 
 import limelight
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from official import machine
 from transformer import TARGET, arguments_of, model_and_texts, say
 

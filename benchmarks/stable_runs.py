@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_texts
+from limelight.storage.labelled_texts import read_texts
 
 TOP = 5
 INSIDE = 1.96
@@ -70,7 +70,7 @@ def exact(texts: dict[str, str], row: dict[str, Any]) -> tuple[Any, Any]:
 
 def references(games: Path) -> Any:
     """From recorded games. Runs of the same seeds began with the same samples: they are left out."""
-    from limelight.explainers.lime_samples import RIDGE_SAMPLES
+    from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES
     from pooled_references import LimeReference, ShapleyReference
     from recorded_games import LATER_SEED, read_all
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.cross_fitting import cross_fitted
+from limelight.core.threads import one_thread
+from limelight.explainers.sampling.cross_fitting import cross_fitted
 from limelight.explainers.surrogate import fit_surrogate
 from limelight.theory.values import LimeDesign
-from limelight.threads import one_thread
 
 Z = 1.959963984540054
 

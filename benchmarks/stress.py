@@ -43,8 +43,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.shapley_pairs import PairedShapley
 from stress_games import CHOSEN, FAMILIES, JUDGED, Game
 
 BLOCK = 25

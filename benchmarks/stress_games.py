@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit_and_shapley
 

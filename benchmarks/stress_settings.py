@@ -37,8 +37,8 @@ import numpy as np
 from scipy.special import stdtr
 
 import limelight
-from limelight.explainers.lime_samples import RIDGE_SAMPLES, LimeSamples
-from limelight.explainers.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeSamples
+from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit, shapley
 from official import machine

@@ -23,8 +23,8 @@ import torch
 from transformers.utils import logging
 
 import limelight
-from limelight.data import read_labelled
 from limelight.errors import ExplanationWarning
+from limelight.storage.labelled_texts import read_labelled
 from official import machine
 from peers import pipeline_logits
 from transformer import TARGET, device_name, say

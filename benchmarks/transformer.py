@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_labelled
+from limelight.storage.labelled_texts import read_labelled
 
 TARGET = 1
 """The label whose logit is explained."""

@@ -36,10 +36,10 @@ import numpy as np
 import torch
 
 import limelight
-from limelight.data import read_labelled
+from limelight.core.progress import SILENT, Progress
 from limelight.errors import InputError
-from limelight.progress import SILENT, Progress
-from limelight.view import Game
+from limelight.models.interface import Game
+from limelight.storage.labelled_texts import read_labelled
 from official import machine
 from peers import LIME, PATH, PEERS, SHAPLEY, Case, Floats, Peer, Reference, substitute, without_words
 from transformer import TARGET, arguments_of, device_name, say

@@ -341,7 +341,7 @@ def test_a_figure_shows_one_text_and_needs_matplotlib(
     file.write_text("good film\nbad end\n")
     options = ("--lines", "--method", "gxi", "--out", tmp_path / "a.png")
     assert_refused(run("explain", "--file", file, "--model", folder, *options), "a figure shows one text", "2")
-    monkeypatch.delitem(sys.modules, "limelight.show.figure", raising=False)
+    monkeypatch.delitem(sys.modules, "limelight.render.figure.figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     refused = run("explain", TEXT, "--model", "/no/such/model", "--out", tmp_path / "a.png")
     assert_refused(refused, 'pip install "limelight[figures]"')

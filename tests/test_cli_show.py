@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from limelight import cli
-from limelight.explanation import Comparison
+from limelight.explanation.result import Comparison
 from show.samples import comparison_of
 
 SAVED = Path(__file__).parent / "explanation-0.1.json"

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from limelight import cli
-from limelight.progress import Silent
+from limelight.core.progress import Silent
 
 TEXT = "a b c d e f g h i j k l m n o p great q r s t"
 
@@ -89,7 +89,7 @@ def test_ctrl_c_shows_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
             if self._left < 0:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("limelight.show.progress.progress_for", lambda console: Pressed())
+    monkeypatch.setattr("limelight.render.terminal.progress.progress_for", lambda console: Pressed())
     result = run(TEXT, "--method", "g-avg,lime", "--samples", "4000")
     assert result.exit_code == 130
     assert "interrupted after 2,048 samples of 4,000" in " ".join(result.stdout.split())

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from limelight.data import LabelledTexts, is_table, read_labelled, read_texts
 from limelight.errors import DataError, UnknownNameError
+from limelight.storage.labelled_texts import LabelledTexts, is_table, read_labelled, read_texts
 
 Rows = list[tuple[Any, Any]]
 ROWS: Rows = [("Good, really.", 1), ("Two\nlines; \u2028 and\t“quotes”", 0), ('It said "no"', 0), ("映画", 1)]

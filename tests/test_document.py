@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.document import UNKNOWN, Document, read_words, word_forms
 from limelight.errors import EmptyTextError, InputError, UnknownNameError
-from limelight.features import features_of
+from limelight.inputs.document import UNKNOWN, Document, read_words, word_forms
+from limelight.inputs.features import features_of
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,11 @@ from scipy import stats
 
 import limelight
 from conftest import small_model
-from limelight.evidence import (
+from limelight.explainers.lime import kernel_weights
+from limelight.explainers.sampling.designs import sample_coalitions
+from limelight.explainers.surrogate import fit_surrogate
+from limelight.explanation.result import Explanation, Prediction
+from limelight.explanation.significance import (
     FALSE_DISCOVERIES,
     INTERVAL,
     accuracy_in_words,
@@ -35,14 +39,10 @@ from limelight.evidence import (
     unknown_words,
     warnings_of,
 )
-from limelight.explainers.lime import kernel_weights
-from limelight.explainers.sampling import sample_coalitions
-from limelight.explainers.surrogate import fit_surrogate
-from limelight.explanation import Explanation, Prediction
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.theory.student import half_width
+from limelight.statistics.student import half_width
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
 from show.samples import comparison_of

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import small_model
-from limelight.document import Document
 from limelight.errors import InputError, LimelightError, ParameterError, UnknownNameError
-from limelight.features import NOBODY, Features, checked_kind, divided_words, features_of
-from limelight.word_rules import words_by
+from limelight.inputs.document import Document
+from limelight.inputs.features import NOBODY, Features, checked_kind, divided_words, features_of
+from limelight.inputs.words import words_by
 
 TEXT = 'The film was great, but too long. It is a very good end!  "Not bad," it said.'
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pytest
 
 from limelight.errors import InputError
-from limelight.files import replace_file, replace_folder, save
+from limelight.storage.files import replace_file, replace_folder, save
 
 FAULTS = [OSError("no space left on device"), KeyboardInterrupt(), ValueError("not a number")]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from limelight.outputs import Kind, Output, Quantity, probabilities
+from limelight.models.outputs import Kind, Output, Quantity, probabilities
 
 DIFFERENCES = 1e-6  # of central differences with a step of 1e-5
 LOGITS = arrays(np.float64, (3, 4), elements=st.floats(-8, 8))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.document import Span, read_words
-from limelight.passages import phrase_spans, sentence_spans
-from limelight.word_rules import plain_words
+from limelight.inputs.document import Span, read_words
+from limelight.inputs.segmentation import phrase_spans, sentence_spans
+from limelight.inputs.words import plain_words
 
 PIECES = [
     *"aZé1 \n\r\t.,;:!?…()[]\"'’”—–-*&。！？，、」।؟።។",

@@ -16,7 +16,7 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.explainers.method import Exact, Question, Weights, forget, method
-from limelight.view import Attentive
+from limelight.models.interface import Attentive
 
 HEAVY = ("matplotlib", "numba", "pandas", "scipy", "torch", "transformers")
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 from threadpoolctl import ThreadpoolController, threadpool_info
 
-from limelight import threads
-from limelight.threads import one_thread
+from limelight.core import threads
+from limelight.core.threads import one_thread
 
 BEFORE = 3
 """Threads of every pool before a test: more than one, on any machine."""

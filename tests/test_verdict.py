@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import small_model
-from limelight.document import Document
 from limelight.errors import ExplanationWarning, NumericalError
-from limelight.evidence import evidence, spoken_for, warnings_of
 from limelight.explainers.integrated_gradients import _integrated
 from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
-from limelight.explanation import Explanation, Prediction
-from limelight.features import features_of
-from limelight.outputs import Quantity
-from limelight.show.drawn import drawn
-from limelight.theory.sample_size import chance_of_other_top
-from limelight.verdict import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
-from limelight.view import PathGradients
+from limelight.explanation.reliability import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
+from limelight.explanation.result import Explanation, Prediction
+from limelight.explanation.significance import evidence, spoken_for, warnings_of
+from limelight.inputs.document import Document
+from limelight.inputs.features import features_of
+from limelight.models.interface import PathGradients
+from limelight.models.outputs import Quantity
+from limelight.render.row_model import drawn
+from limelight.statistics.sample_size import chance_of_other_top
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
 from test_evidence import explained

@@ -12,11 +12,11 @@ import pytest
 
 import limelight
 from conftest import small_model
+from limelight.attribution.api import applicable, views
 from limelight.errors import EmptyTextError, InputError
-from limelight.explaining import applicable, views
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.models.interface import CAPABILITIES, Memo
 from limelight.models.words.attention_view import AttentionView, ReadTogether
-from limelight.view import CAPABILITIES, Memo
 from reference.opaque import Opaque
 
 TEXT = "The film was great, but too long and the end is bad!"

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.document import UNKNOWN, read_words
 from limelight.errors import InputError
-from limelight.word_rules import plain_words, words_by
+from limelight.inputs.document import UNKNOWN, read_words
+from limelight.inputs.words import plain_words, words_by
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 SEPARATORS = "\u200b\u0f0b\u0f0c\u1361"

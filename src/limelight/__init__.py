@@ -12,18 +12,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from limelight.document import Document
+from limelight.attribution.api import compare, explain
+from limelight.core.progress import Progress
 from limelight.errors import Interrupted, LimelightError
 from limelight.explainers.method import Method, Way, methods
-from limelight.explaining import compare, explain
-from limelight.explanation import Comparison, Explanation, Prediction
-from limelight.progress import Progress
+from limelight.explanation.result import Comparison, Explanation, Prediction
+from limelight.inputs.document import Document
+from limelight.models.interface import View
 from limelight.theory.ratio_game import RatioGame
-from limelight.view import View
 
 if TYPE_CHECKING:
+    from limelight.evaluation.api import evaluate
     from limelight.evaluation.result import Evaluation
-    from limelight.evaluation.run import evaluate
     from limelight.models.load import load, wrap
     from limelight.models.words.attention import AttentionClassifier, AttentionConfig
     from limelight.models.words.transformer import TransformerClassifier
@@ -60,7 +60,7 @@ _LATER = {
     "AttentionConfig": "limelight.models.words.attention",
     "Evaluation": "limelight.evaluation.result",
     "TransformerClassifier": "limelight.models.words.transformer",
-    "evaluate": "limelight.evaluation.run",
+    "evaluate": "limelight.evaluation.api",
     "load": "limelight.models.load",
     "wrap": "limelight.models.load",
 }

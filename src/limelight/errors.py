@@ -22,7 +22,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from limelight.show.visible import visible
+from limelight.core.sanitize import visible
 
 _LONGEST_SHOWN = 80
 """Characters of a value that a message repeats."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight.corpus.folder import MANIFEST, SHARDS, shard_name
-from limelight.corpus.reading import Corpus
-from limelight.corpus.reading import open as open_corpus
-from limelight.corpus.rows import Answer, Row, as_parquet
-from limelight.corpus.schema import Layout
-from limelight.corpus.seal import Shards, open_manifest, seal_manifest
-from limelight.explanation import Explanation
+from limelight.corpus.running.shard_rows import Answer, Row, as_parquet
+from limelight.corpus.store.hashes import Shards, open_manifest, seal_manifest
+from limelight.corpus.store.reading import Corpus
+from limelight.corpus.store.reading import open as open_corpus
+from limelight.corpus.store.run_folder import MANIFEST, SHARDS, shard_name
+from limelight.corpus.store.schema import Layout
+from limelight.explanation.result import Explanation
 from show.samples import comparison_of
 
 LABELS = ("negative", "positive")

@@ -12,7 +12,7 @@ import pytest
 import limelight
 from corpus.texts import reviews, write
 from limelight import corpus
-from limelight.corpus.source import Chosen, Source, find_files
+from limelight.corpus.running.source import Chosen, Source, find_files
 from limelight.errors import InputError
 
 

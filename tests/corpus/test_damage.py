@@ -15,9 +15,9 @@ import pytest
 
 from corpus.texts import reviews, stored, write
 from limelight import corpus
-from limelight.corpus.folder import Folder
-from limelight.corpus.seal import Broken, Shards, open_manifest
-from limelight.corpus.state import state
+from limelight.corpus.store.hashes import Broken, Shards, open_manifest
+from limelight.corpus.store.run_folder import Folder
+from limelight.corpus.store.status import state
 from limelight.errors import DataError, InputError
 
 STEP = 97
@@ -304,7 +304,7 @@ def unsealed(folder: Path) -> Path:
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     for file in (folder / "shards").iterdir():
         content = file.read_bytes()
-        at = content.rindex(b"limelight.corpus.seal")
+        at = content.rindex(b"limelight.corpus.store.hashes")
         file.write_bytes(content[:at] + b"limelight.corpus.none" + content[at + 21 :])
     times = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
     for line in times:
@@ -361,7 +361,7 @@ def test_half_of_the_hashes_is_damage(copy: Path) -> None:
             corpus.open(copy)
     (copy / "manifest.json").write_text(content)
     shard = copy / "shards" / SHARDS[0]
-    shard.write_bytes(shard.read_bytes().replace(b"limelight.corpus.seal", b"limelight.corpus.none"))
+    shard.write_bytes(shard.read_bytes().replace(b"limelight.corpus.store.hashes", b"limelight.corpus.none"))
     with pytest.raises(DataError, match=rf"{SHARDS[0]} is damaged"):
         of_documents(copy)
 

@@ -15,11 +15,12 @@ import pytest
 
 from conftest import small_model
 from corpus.texts import reviews, stored, write
-from limelight import corpus, files
-from limelight.corpus.folder import Folder
-from limelight.corpus.processes import Processes
+from limelight import corpus
+from limelight.corpus.running.processes import Processes
+from limelight.corpus.store.run_folder import Folder
 from limelight.errors import InputError, LimelightError
 from limelight.models.words import checkpoint
+from limelight.storage import files
 
 HARNESS = Path(__file__).parents[1] / "reliability" / "corpus_harness.py"
 OPTIONS: dict[str, Any] = {"methods": ["shapley"], "shard_size": 4}

@@ -97,7 +97,7 @@ def test_an_unfinished_or_damaged_corpus(done: Corpus, tmp_path: Path) -> None:
 def test_a_corpus_of_a_newer_version_is_refused(done: Corpus, tmp_path: Path) -> None:
     import json
 
-    from limelight.corpus.seal import seal_manifest
+    from limelight.corpus.store.hashes import seal_manifest
 
     manifest = json.loads((done.folder / "manifest.json").read_text())
     manifest["layout"]["schema"] = 99
@@ -108,7 +108,7 @@ def test_a_corpus_of_a_newer_version_is_refused(done: Corpus, tmp_path: Path) ->
 
 
 def test_every_column_is_documented() -> None:
-    from limelight.corpus.schema import COLUMNS, TEXT_COLUMNS
+    from limelight.corpus.store.schema import COLUMNS, TEXT_COLUMNS
 
     page = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text()
     for name, column in {**COLUMNS, **TEXT_COLUMNS}.items():

@@ -21,11 +21,11 @@ import pytest
 from corpus.texts import reviews, stored, write
 from limelight import corpus
 from limelight.cli.corpus import with_ray_address
-from limelight.corpus import patience
-from limelight.corpus.crew import Ready
-from limelight.corpus.patience import ELSEWHERE_SECONDS, FIRST_WORD, HERE_SECONDS, NoPlaceError, Patience
+from limelight.core.progress import Silent
+from limelight.corpus.running import waiting_for_ray
+from limelight.corpus.running.waiting_for_ray import ELSEWHERE_SECONDS, FIRST_WORD, HERE_SECONDS, NoPlaceError, Patience
+from limelight.corpus.running.workers import Ready
 from limelight.errors import LimelightError
-from limelight.progress import Silent
 from reliability.corpus_harness import descendants
 
 OPTIONS: dict[str, Any] = {"methods": ["shapley"], "shard_size": 4}
@@ -109,7 +109,7 @@ def test_the_command_takes_ray_alone(data: Path, tmp_path: Path, monkeypatch: py
         given.append(values[4])
         raise NoPlaceError("Ray has no place")
 
-    monkeypatch.setattr("limelight.corpus.on_ray.RayActors", crew)
+    monkeypatch.setattr("limelight.corpus.running.on_ray.RayActors", crew)
     monkeypatch.setattr(sys, "argv", ["limelight", "corpus", "run", "my data.csv", "--ray"])
     done = CliRunner().invoke(app, ["corpus", "run", str(data), "--out", str(tmp_path / "out"), *last])
     assert done.exit_code == 2
@@ -183,7 +183,7 @@ def test_time_counts_from_the_last_place() -> None:
 def test_ray_gives_the_same_bytes_and_replaces_an_actor(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from limelight.corpus.on_ray import RayActors
+    from limelight.corpus.running.on_ray import RayActors
 
     corpus.run(data, tmp_path / "whole", **OPTIONS)
     killed: list[Any] = []
@@ -209,7 +209,7 @@ def test_ray_gives_the_same_bytes_and_replaces_an_actor(
 def test_an_actor_on_another_kind_of_device_is_refused(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from limelight.corpus import on_ray
+    from limelight.corpus.running import on_ray
 
     class Elsewhere(on_ray._Computer):
         def ready(self) -> Ready:
@@ -231,7 +231,7 @@ def test_an_actor_on_another_kind_of_device_is_refused(
 def test_a_model_that_no_actor_can_load_ends_the_run(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from limelight.corpus import on_ray
+    from limelight.corpus.running import on_ray
 
     class Fails(on_ray._Computer):
         def ready(self) -> Ready:
@@ -251,7 +251,7 @@ def test_a_cluster_that_grows_is_waited_for_and_one_place_is_enough(
     tmp_path: Path, data: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers are asked for, and never more than one has a place: the other one holds no shard back."""
-    monkeypatch.setattr(patience, "FIRST_WORD", 1.0)
+    monkeypatch.setattr(waiting_for_ray, "FIRST_WORD", 1.0)
     corpus.run(data, tmp_path / "whole", **OPTIONS)
     nodes: list[Any] = []
 
@@ -269,7 +269,7 @@ def test_a_cluster_that_grows_is_waited_for_and_one_place_is_enough(
 @pytest.mark.slow
 @real
 def test_ctrl_c_ends_the_waiting(tmp_path: Path, data: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "FIRST_WORD", 1.0)
+    monkeypatch.setattr(waiting_for_ray, "FIRST_WORD", 1.0)
     asked: list[float] = []
 
     def interrupts(line: str) -> None:

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
 from limelight.cli import app
-from limelight.corpus.examples import choose
-from limelight.corpus.findings import find
-from limelight.corpus.report import TABLES, report
+from limelight.corpus.analysis.examples import choose
+from limelight.corpus.analysis.findings import find
+from limelight.corpus.report.api import TABLES, report
 from limelight.errors import InputError, ParameterError
 from show import browser
 from show.browser import Browser
@@ -72,7 +72,7 @@ def test_few_texts_show_many_words(tmp_path: Path) -> None:
     assert len(findings.examples.documents) < len(wishes) + 40
     assert len(choose(corpus, [1, 2], [], 10).documents) == 2
     # No room is no example, and no error.
-    from limelight.corpus.findings import _wishes
+    from limelight.corpus.analysis.findings import _wishes
 
     own = list(_wishes(findings.words[0]))
     assert choose(corpus, [], own, most_coloured=0).documents == {}
@@ -90,8 +90,8 @@ def hostile(count: int = 6) -> list[Text]:
 
 
 def text_words(text: str) -> list[str]:
-    from limelight.document import Document
-    from limelight.features import features_of
+    from limelight.inputs.document import Document
+    from limelight.inputs.features import features_of
 
     return list(features_of(Document.read(text), "words", "both").names)
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
-from limelight.corpus.comparing import compare
+from limelight.corpus.analysis.comparison import compare
 from limelight.errors import InputError
 
 WORDS = "plot film music actor slow".split()

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
-from limelight.corpus.disagreement import disagreement, noise_of
-from limelight.corpus.mistakes import NO_LABEL, Mistake
-from limelight.corpus.report import report
+from limelight.corpus.analysis.disagreement import disagreement, noise_of
+from limelight.corpus.analysis.mistakes import NO_LABEL, Mistake
+from limelight.corpus.report.api import report
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.evidence import evidence
+from limelight.explanation.significance import evidence
 
 
 def naive_disagreement(text: Text) -> tuple[float, tuple[str, str]] | None:

@@ -17,15 +17,15 @@ import pytest
 import limelight
 from corpus.texts import reviews, stored, write
 from limelight import corpus
-from limelight.corpus.crew import InProcess
-from limelight.corpus.driver import MOST_LOSSES
-from limelight.corpus.engine import Questions, explain_rows, seed_of
-from limelight.corpus.processes import Processes
-from limelight.corpus.rows import Row
-from limelight.corpus.schema import COLUMNS, TEXT_COLUMNS
-from limelight.corpus.state import state
+from limelight.attribution.api import compare
+from limelight.corpus.running.driver import MOST_LOSSES
+from limelight.corpus.running.explain_rows import Questions, explain_rows, seed_of
+from limelight.corpus.running.processes import Processes
+from limelight.corpus.running.shard_rows import Row
+from limelight.corpus.running.workers import InProcess
+from limelight.corpus.store.schema import COLUMNS, TEXT_COLUMNS
+from limelight.corpus.store.status import state
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError, UnknownNameError
-from limelight.explaining import compare
 from reference.small_transformers import small_transformer
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from corpus.texts import reviews, write
 from limelight import corpus
-from limelight.corpus.source import Chosen, Source, find_files, own_id
+from limelight.corpus.running.source import Chosen, Source, find_files, own_id
 from limelight.errors import DataError, InputError, LimelightError
 
 LABELS = ("negative", "positive")

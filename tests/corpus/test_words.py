@@ -14,13 +14,13 @@ import pytest
 from scipy import stats
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
-from limelight.corpus.flat import Question
-from limelight.corpus.means import FOLDED_NORMAL, Picked, Sums, Values, as_normal, as_student, share
-from limelight.corpus.stop_words import STOP_WORDS, is_folded
-from limelight.corpus.summary import summary_of
-from limelight.corpus.words import WordLine
+from limelight.corpus.analysis.means import FOLDED_NORMAL, Picked, Sums, Values, as_normal, as_student, share
+from limelight.corpus.analysis.stop_words import STOP_WORDS, is_folded
+from limelight.corpus.analysis.summary import summary_of
+from limelight.corpus.analysis.words import WordLine
+from limelight.corpus.store.flat_rows import Question
 from limelight.errors import InputError, ParameterError, UnknownNameError
-from limelight.evidence import evidence
+from limelight.explanation.significance import evidence
 
 TOLERANCE = 1e-12
 

@@ -9,8 +9,8 @@ import pytest
 
 import limelight
 from limelight.evaluation.measure import Key
-from limelight.features import features_of
-from limelight.outputs import probabilities
+from limelight.inputs.features import features_of
+from limelight.models.outputs import probabilities
 from reference.opaque import Opaque
 
 TEXT = "great but too long film"

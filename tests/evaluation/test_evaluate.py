@@ -13,8 +13,8 @@ import limelight
 from conftest import small_model
 from limelight.errors import CapabilityError, EmptyTextError, InputError, LimelightError, UnknownNameError
 from limelight.evaluation.measure import Key, measures
-from limelight.evaluation.removal import Answers, sharing
-from limelight.features import features_of
+from limelight.evaluation.shared_answers import Answers, sharing
+from limelight.inputs.features import features_of
 from reference.opaque import Opaque
 from reference.small_transformers import small_transformer
 
@@ -326,7 +326,7 @@ def test_what_does_not_fit_the_last_text_is_said_before_the_first_is_judged(
     def judged(*given: object) -> None:
         raise AssertionError("a text was judged")
 
-    monkeypatch.setattr("limelight.evaluation.run.judge", judged)
+    monkeypatch.setattr("limelight.evaluation.api.judge", judged)
     with pytest.raises(InputError, match="text 2"):
         limelight.evaluate(small_model(), GOOD, ["gxi"], **wrong)
 

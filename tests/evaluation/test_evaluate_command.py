@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 import limelight
 from conftest import small_model
 from limelight import cli
+from limelight.core.progress import SILENT, Silent
 from limelight.errors import DataError, InputError, UnknownNameError
 from limelight.evaluation.__main__ import main as plain_main
 from limelight.evaluation.command import Options, run
-from limelight.evaluation.folder import EvaluationFolder, read_evaluation
+from limelight.evaluation.run_folder import EvaluationFolder, read_evaluation
 from limelight.models.words import checkpoint
-from limelight.progress import SILENT, Silent
 
 TEXTS = (
     "the film was great but too long",

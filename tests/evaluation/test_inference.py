@@ -25,7 +25,7 @@ from limelight.evaluation.inference import (
     texts_needed,
     verdict_of_difference,
 )
-from limelight.evaluation.sign_flips import ALL_UP_TO, FLIPS
+from limelight.statistics.sign_flips import ALL_UP_TO, FLIPS
 from reference.closed_range import every_sign
 
 

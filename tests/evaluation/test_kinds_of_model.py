@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 
 import limelight
 from limelight import cli
+from limelight.core.progress import SILENT, Silent
 from limelight.errors import CapabilityError, InputError, LimelightError
 from limelight.evaluation.__main__ import main as plain_main
 from limelight.evaluation.command import Options, run
 from limelight.evaluation.edits import same_features
-from limelight.evaluation.folder import EvaluationFolder, read_evaluation
-from limelight.evaluation.judge import Record
+from limelight.evaluation.evaluate_text import Record
 from limelight.evaluation.measure import Key
-from limelight.evaluation.removal import Answers, sharing
-from limelight.features import features_of
-from limelight.models.huggingface.private import Tree
-from limelight.progress import SILENT, Silent
-from limelight.view import Noisy, Paced, RoundedAnswers
+from limelight.evaluation.run_folder import EvaluationFolder, read_evaluation
+from limelight.evaluation.shared_answers import Answers, sharing
+from limelight.inputs.features import features_of
+from limelight.models.huggingface.module_copy import Tree
+from limelight.models.interface import Noisy, Paced, RoundedAnswers
 from reference.small_transformers import small_pair_transformer, small_transformer
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")
@@ -117,7 +117,7 @@ def test_windows_are_judged_by_the_mean_of_their_logits(removal: Any, output: An
     view = model.view(LONG[0])
     empty = view.game(features_of(view.document, "occurrences"), removal)(np.zeros((1, len(words)), dtype=bool))
     label = int(np.argmax(view.logits))
-    of = limelight.outputs.Quantity(3, label, None, output).of
+    of = limelight.models.outputs.Quantity(3, label, None, output).of
     lost = of(view.logits[None])[0] - of(empty)[0]
     place = {"method": "mine", "removal": removal, "output": output, "order": "towards"}
     assert evaluation.of(Key("comprehensiveness", "100%", **place))[0] == pytest.approx(lost, abs=1e-5)

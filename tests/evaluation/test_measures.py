@@ -16,8 +16,8 @@ from conftest import small_model
 from limelight.evaluation.measure import Key
 from limelight.evaluation.measures.counterfactual import edited_words
 from limelight.evaluation.measures.plausibility import average_precision
-from limelight.features import features_of
-from limelight.outputs import Quantity, probabilities
+from limelight.inputs.features import features_of
+from limelight.models.outputs import Quantity, probabilities
 from reference import eraser
 from reference.fixed_transformer import fixed_transformer
 from reference.opaque import Opaque

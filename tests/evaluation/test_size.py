@@ -12,7 +12,7 @@ import limelight
 from conftest import small_model
 from limelight.evaluation.measure import Key
 from limelight.evaluation.measures.size import exact_slope, line
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from reference.opaque import Opaque
 
 TEXT = "the film was great but too long"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
-from limelight.evaluation.statistics import bootstrap_mean, correlation, mean_and_spread, ranks
+from limelight.statistics.correlation import bootstrap_mean, correlation, mean_and_spread, ranks
 
 ROWS = np.round(np.random.default_rng(4).normal(size=(4, 9)), 1)  # rounded: with ties
 

@@ -12,8 +12,7 @@ import pytest
 
 import limelight
 from conftest import small_model
-from limelight import contract
-from limelight.contract import CHECKS, check_explainer
+from limelight import testing
 from limelight.errors import CapabilityError
 from limelight.explainers.method import (
     Bounded,
@@ -26,8 +25,9 @@ from limelight.explainers.method import (
     method,
     methods,
 )
-from limelight.explanation import Explanation
-from limelight.view import Differentiable
+from limelight.explanation.result import Explanation
+from limelight.models.interface import Differentiable
+from limelight.testing import CHECKS, check_explainer
 
 FEW = {"n_samples": 50}
 
@@ -165,7 +165,7 @@ def test_label_sign_and_seed_are_compared_with_what_was_declared(monkeypatch: py
     def relabelled(*arguments: Any, **options: Any) -> Explanation:
         return replace(limelight.explain(*arguments, **options), label="G times I")
 
-    monkeypatch.setattr(contract, "explain", relabelled)
+    monkeypatch.setattr(testing, "explain", relabelled)
     with pytest.raises(AssertionError, match=r"says \('G times I', signed=True\), its method \('G×I', signed=True\)"):
         CHECKS["what it says of itself"]("gxi", small_model(), {})
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from limelight.explainers.cross_fitting import WORD_PENALTIES, Guesses, cross_fitted, penalised
-from limelight.explainers.draws import Draws
-from limelight.explainers.lime_columns import FOLDS, PAIRS, Kernel, LimeColumns
-from limelight.explainers.lime_samples import LimeSamples
+from limelight.explainers.sampling.cross_fitting import WORD_PENALTIES, Guesses, cross_fitted, penalised
+from limelight.explainers.sampling.lime_control_variates import FOLDS, PAIRS, Kernel, LimeColumns
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.sequence import Draws
 from limelight.theory.values import LimeDesign
 from reference import cross_fitting as twin
 

@@ -14,10 +14,10 @@ from conftest import small_model
 from limelight.errors import CapabilityError
 from limelight.explainers import lime_on_device
 from limelight.explainers.method import FIGURE_1, Question
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.models.outputs import Quantity
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.outputs import Quantity
 from reference.opaque import Opaque
 from reference.small_transformers import small_transformer
 

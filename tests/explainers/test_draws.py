@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from limelight.explainers.draws import Draws
+from limelight.explainers.sampling.sequence import Draws
 from limelight.theory.lime_kernel import kernel_by_size
 
 

@@ -11,10 +11,10 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
-from limelight.explainers.augmented import augmented_fit
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.shapley_columns import OddColumns
-from limelight.explainers.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.regression import augmented_fit
+from limelight.explainers.sampling.shapley_control_variates import OddColumns
+from limelight.explainers.sampling.shapley_pairs import PairedShapley
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.odd_game import shapley_from_signs, sign_moments, size_weights
 from limelight.theory.values import lime_limit, shapley

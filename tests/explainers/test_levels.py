@@ -11,7 +11,7 @@ import pytest
 import limelight
 from conftest import small_model
 from explainers.test_exact import ENUMERATED, expected_lime, shapley_by_subsets
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from reference.attention_model import perturbed_logits
 from reference.opaque import Opaque
 

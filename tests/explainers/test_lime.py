@@ -12,11 +12,11 @@ from lime.lime_text import LimeTextExplainer
 
 import limelight
 from conftest import small_model
-from limelight.document import word_forms
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
 from limelight.explainers.lime import kernel_weights
-from limelight.explainers.sampling import sample_coalitions
+from limelight.explainers.sampling.designs import sample_coalitions
 from limelight.explainers.surrogate import Surrogate, fit_surrogate
+from limelight.inputs.document import word_forms
 from reference.lime import jackknife_stderr, kernel, sample_one_by_one, weighted_ridge
 
 TEXT = "The film was not very good, it's a bad film and too long!"
@@ -51,7 +51,7 @@ def test_fit_in_blocks_is_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = sample_one_by_one(6, 50, rng)
     y, weights = rng.normal(size=50), kernel(kept, 0.25)
     whole = fit_one(kept, y, weights, 1.0)
-    monkeypatch.setattr("limelight.explainers.sampling._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("limelight.explainers.sampling.designs._ROWS_AT_ONCE", 7)
     blocks = fit_one(kept, y, weights, 1.0)
     np.testing.assert_allclose(blocks.coefficients, whole.coefficients, atol=SAME)
     np.testing.assert_allclose(blocks.stderr, whole.stderr, rtol=FLOAT32)
@@ -342,8 +342,8 @@ def test_sampled_coefficients_of_many_runs_know_the_same_limits() -> None:
     from limelight.explainers.lime import sampled_coefficients
     from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
     from limelight.explainers.method import Question
-    from limelight.features import features_of
-    from limelight.outputs import Quantity
+    from limelight.inputs.features import features_of
+    from limelight.models.outputs import Quantity
 
     view = small_model().view(SIX)
     question = Question(

@@ -11,8 +11,8 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
-from limelight.evidence import accuracy_in_words
-from limelight.explainers.lime_samples import LimeSamples
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explanation.significance import accuracy_in_words
 
 SHORT = "the film was great"
 LONG = "the film was great but too long and the end is bad , it s a very good film not bad !"

@@ -10,10 +10,10 @@ import pytest
 
 import limelight
 from conftest import small_model
-from limelight.contract import check_explainer
 from limelight.errors import CapabilityError, ParameterError
 from limelight.explainers.mean_field import ENOUGH
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.testing import check_explainer
 from limelight.theory.mean_field import lime_mean_field
 from reference.opaque import Opaque
 

@@ -10,20 +10,20 @@ import torch
 
 import limelight
 from conftest import small_model
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
+from limelight.core.progress import Silent
 from limelight.errors import NumericalError
 from limelight.explainers import lime, lime_on_device
 from limelight.explainers.lime import kernel_weights, sampled_coefficients
 from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs, draw_and_ask
 from limelight.explainers.method import Question
-from limelight.explainers.sampling import sample_coalitions_on
+from limelight.explainers.sampling.designs import sample_coalitions_on
 from limelight.explainers.surrogate import Surrogate, fit_surrogate
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.models.interface import Removal
+from limelight.models.outputs import Quantity
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import AttentionView
-from limelight.outputs import Quantity
-from limelight.progress import Silent
-from limelight.view import Removal
 
 TEXTS = (
     "The film was great, but too long and the end is bad!",

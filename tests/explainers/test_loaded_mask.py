@@ -21,10 +21,10 @@ from limelight.explainers.loaded_mask import (
     MaskAnswers,
     chosen_features,
 )
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.blackbox import BlackBoxClassifier
-from limelight.models.blackbox.inserted import with_inserted
-from limelight.models.huggingface.inserted import with_inserted as with_inserted_tokens
+from limelight.models.blackbox.inserted_masks import with_inserted
+from limelight.models.huggingface.inserted_masks import with_inserted as with_inserted_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")
 

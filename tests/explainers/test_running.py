@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import limelight
+from limelight.core.progress import Silent
 from limelight.errors import Interrupted, ParameterError
-from limelight.explainers import running
+from limelight.explainers.sampling import budget
+from limelight.models.interface import STEP
 from limelight.models.words.attention_view import AttentionGame
-from limelight.progress import Silent
-from limelight.view import STEP
 from reference.opaque import Answering, Opaque
 
 PACE = AttentionGame.step
@@ -42,7 +42,7 @@ def test_clear_words_settle_and_say_so(method: str) -> None:
     assert e.diagnostics["stopped"] == "settled"
     assert sorted(e.diagnostics["settled"]) == [0, 1, 2, 3, 4]
     n = e.parameters["n_samples"]
-    assert n < running.MOST_SAMPLES
+    assert n < budget.MOST_SAMPLES
     assert f"settled after {n:,} samples" in e.notices[-1]
     assert "until" not in e.parameters
     assert e.diagnostics["until"] == "stable"
@@ -90,12 +90,12 @@ def test_seconds_end_a_run_that_can_be_repeated(
     method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = itertools.count()
-    monkeypatch.setattr(running.time, "monotonic", lambda: next(clock) * 0.5)
+    monkeypatch.setattr(budget.time, "monotonic", lambda: next(clock) * 0.5)
     e = limelight.explain(additive(HARD), TEXT, method, seconds=8.0, target="negative", **options)
     monkeypatch.undo()
     n = e.parameters["n_samples"]
     assert e.diagnostics["stopped"] == "time"
-    assert STEP <= n < running.MOST_SAMPLES
+    assert STEP <= n < budget.MOST_SAMPLES
     assert e.notices[-1] == f"stopped after 8 seconds, with {n:,} samples"
     own = {name: e.parameters[name] for name in ("n_samples", "estimator", "n_permutations") if name in e.parameters}
     again = limelight.explain(additive(HARD), TEXT, method, target="negative", **own)
@@ -108,7 +108,7 @@ def test_what_is_settled_is_looked_at_when_the_clock_ends_a_run(
 ) -> None:
     """Not only at the looks before it, of which there is none in the first 512 samples."""
     clock = itertools.count()
-    monkeypatch.setattr(running.time, "monotonic", lambda: next(clock) * 1.0)
+    monkeypatch.setattr(budget.time, "monotonic", lambda: next(clock) * 1.0)
     e = limelight.explain(additive(weights, 0.1), TEXT, "lime", until="stable", seconds=0.5, target="negative")
     monkeypatch.undo()
     assert e.parameters["n_samples"] == STEP
@@ -119,11 +119,11 @@ def test_what_is_settled_is_looked_at_when_the_clock_ends_a_run(
 def test_methods_that_draw_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def plan(n_samples: Any, until: Any, seconds: Any) -> running.Plan:
+    def plan(n_samples: Any, until: Any, seconds: Any) -> budget.Plan:
         seen.append(seconds)
-        return running.Plan(300)
+        return budget.Plan(300)
 
-    monkeypatch.setattr(running.Plan, "of", plan)
+    monkeypatch.setattr(budget.Plan, "of", plan)
     limelight.compare(Opaque(), "a good film", ["lime", "shapley"], seconds=10)
     first, second = seen
     assert first == 5.0
@@ -138,16 +138,16 @@ def test_few_features_are_asked_in_all_combinations() -> None:
 
 
 def test_looks_double_and_the_limit_is_one_of_them() -> None:
-    assert running._looks(running.Plan(5000, "stable"), 512, 256) == {512, 1024, 2048, 4096, 5000}
+    assert budget._looks(budget.Plan(5000, "stable"), 512, 256) == {512, 1024, 2048, 4096, 5000}
 
 
 def test_totals_are_the_same_however_long_a_run_may_be() -> None:
     """A run that the clock ends at one of them is repeated by a run of that length."""
-    longest = running._totals(10**6, STEP)
+    longest = budget._totals(10**6, STEP)
     for total in longest[::7]:
-        assert running._totals(total, STEP) == longest[: longest.index(total) + 1]
+        assert budget._totals(total, STEP) == longest[: longest.index(total) + 1]
     assert all(b - a <= max(STEP, a / 8) for a, b in itertools.pairwise(longest))
-    assert running._looks(running.Plan(10**6, "stable"), 33 * STEP, STEP) <= {*longest}
+    assert budget._looks(budget.Plan(10**6, "stable"), 33 * STEP, STEP) <= {*longest}
 
 
 class Pressed(Silent):
@@ -237,7 +237,7 @@ def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
 
     limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * PACE, progress=Listening())
     assert said == []
-    monkeypatch.setattr(running, "_LONG", 0.0)
+    monkeypatch.setattr(budget, "_LONG", 0.0)
     limelight.explain(Opaque(), TEXT, "lime", n_samples=4 * PACE, progress=Listening())
     assert len(said) == 1
     assert f"{4 * PACE:,} inputs for the model" in said[0]
@@ -272,14 +272,14 @@ def _repeating(e: limelight.Explanation) -> dict[str, Any]:
 
 def test_the_chance_of_a_wrong_claim_is_divided_among_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     levels: list[float] = []
-    settled = running.settled
+    settled = budget.settled
 
     def noted(weights: np.ndarray, covariance: np.ndarray, level: float) -> Any:
         levels.append(level)
         return settled(weights, covariance, level)
 
-    monkeypatch.setattr(running, "settled", noted)
+    monkeypatch.setattr(budget, "settled", noted)
     limelight.explain(additive(HARD, 0.8), TEXT, "lime", until="stable", n_samples=5000, target="negative")
     assert levels
     # At 512, 1,024, 2,048, 4,096 and 5,000 samples, and where an interrupt may end it.
-    assert levels == [running.LEVEL / 6] * len(levels)
+    assert levels == [budget.LEVEL / 6] * len(levels)

@@ -13,17 +13,17 @@ from scipy.special import stdtrit
 
 import limelight
 from limelight.errors import ParameterError
-from limelight.evidence import evidence
-from limelight.explainers.augmented import _best_inverse
-from limelight.explainers.lime_samples import LimeSamples
-from limelight.explainers.noise import SharedArrivals, shared_beyond_own, signless
-from limelight.explainers.sampling import arrivals
-from limelight.explainers.shapley_pairs import PairedShapley, all_coalitions
-from limelight.explainers.standard_errors import Moves, with_stderr
+from limelight.explainers.sampling.designs import arrivals
+from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.nondeterminism import SharedArrivals, shared_beyond_own, signless
+from limelight.explainers.sampling.regression import _best_inverse
+from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.standard_errors import Moves, with_stderr
 from limelight.explainers.surrogate import fit_surrogate, per_output
-from limelight.explanation import Explanation
-from limelight.show.terminal import Look, render
-from limelight.theory.student import INTERVAL, widening
+from limelight.explanation.result import Explanation
+from limelight.explanation.significance import evidence
+from limelight.render.terminal.page import Look, render
+from limelight.statistics.student import INTERVAL, widening
 
 GOAL = 0.92
 """What intervals of 95 % are to cover anywhere."""

@@ -9,8 +9,8 @@ import pytest
 
 import limelight
 from conftest import small_model
+from limelight.attribution.api import applicable
 from limelight.errors import InputError, ParameterError, UnknownNameError
-from limelight.explaining import applicable
 from reference.opaque import Opaque
 
 TEXT = "the film was great, but the end is bad"

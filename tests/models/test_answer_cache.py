@@ -20,10 +20,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import limelight
+from limelight.core.progress import Silent
 from limelight.errors import DataError, InputError, NumericalError, ParameterError
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.blackbox.cache import FILE, AnswerCache, key_of
-from limelight.progress import Silent
 
 # Numbers are compared here, whatever they are worth.
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from conftest import small_model
 from limelight.errors import InputError, ParameterError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.vocabulary import Vocabulary
 from reference.attention_model import gradient_by_autograd, logits_by_loops, perturbed_logits

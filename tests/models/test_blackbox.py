@@ -16,14 +16,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import limelight
-from limelight.contract import CHECKS
-from limelight.document import Word, read_words
+from limelight.core.progress import Silent
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
-from limelight.features import features_of
+from limelight.inputs.document import Word, read_words
+from limelight.inputs.features import features_of
+from limelight.inputs.words import plain_words
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.blackbox.answers import FLOOR
-from limelight.progress import Silent
-from limelight.word_rules import plain_words
+from limelight.testing import CHECKS
 
 # Numbers are compared here, whatever they are worth.
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")

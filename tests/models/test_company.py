@@ -17,9 +17,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import limelight
 from limelight.errors import CapabilityError, ExplanationWarning, InputError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.models.huggingface.batching import Company, tolerance
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
-from limelight.models.huggingface.company import Company, tolerance
 from limelight.models.huggingface.runner import Batches, Inputs, Runner
 from reference.odd_transformers import dropping, odd_transformer, quantised, without_special_tokens
 from reference.small_transformers import small_pair_transformer, small_transformer

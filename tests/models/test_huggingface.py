@@ -13,18 +13,18 @@ import torch
 import transformers
 
 import limelight
-from limelight.contract import CHECKS
-from limelight.document import read_words
+from limelight.attribution.api import applicable
+from limelight.core.progress import Silent
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
 from limelight.explainers.method import Terms, find
-from limelight.explaining import applicable
-from limelight.features import features_of
-from limelight.models.coalitions import distinct_rows
+from limelight.inputs.document import read_words
+from limelight.inputs.features import features_of
+from limelight.models.counting_game import distinct_rows
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.huggingface.runner import Batches, Inputs, Runner, ragged_batches
 from limelight.models.huggingface.subwords import TokenWindow, owners_of_tokens
 from limelight.models.huggingface.view import HuggingFaceView
-from limelight.progress import Silent
+from limelight.testing import CHECKS
 from reference.small_transformers import FAMILIES, TEXTS, small_transformer, tokenizer
 
 TEXT = 'It\'s "great", but the film is far too long.<br />The film!'

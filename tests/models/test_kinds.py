@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import limelight
-from limelight.contract import CHECKS
+from limelight.attribution.api import applicable
 from limelight.errors import CapabilityError, InputError, ParameterError, UnknownNameError
-from limelight.explaining import applicable
-from limelight.explanation import Explanation
-from limelight.features import features_of
+from limelight.explanation.result import Explanation
+from limelight.inputs.features import features_of
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
+from limelight.testing import CHECKS
 from reference.small_transformers import small_transformer
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")

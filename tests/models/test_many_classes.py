@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import limelight
 from conftest import WORDS
 from limelight.errors import ParameterError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tokenizers import processors
 
 import limelight
+from limelight.attribution.api import applicable
 from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError
-from limelight.explaining import applicable
-from limelight.features import features_of
+from limelight.inputs.features import features_of
+from limelight.inputs.words import plain_words
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
-from limelight.word_rules import plain_words
 from reference.small_transformers import small_pair_transformer, small_transformer, tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")

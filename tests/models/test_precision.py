@@ -15,7 +15,7 @@ from torch.nn import functional
 
 import limelight
 from limelight.errors import CapabilityError, ParameterError, UnknownNameError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.huggingface import kernels, precision, runner
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.huggingface.precision import fastest, has_bfloat16, lower_than

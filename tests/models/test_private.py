@@ -14,10 +14,10 @@ import transformers
 from threadpoolctl import threadpool_info
 
 import limelight
+from limelight.core.progress import Silent
 from limelight.errors import CapabilityError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
-from limelight.progress import Silent
 from reference.small_transformers import FAMILIES, small_pair_transformer, small_transformer
 
 TEXT = "It's great, but the film is far too long!"

@@ -28,7 +28,7 @@ if __name__ == "__main__":
 from test_private import state_of_model, state_of_process
 
 import limelight
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from reference.small_transformers import small_transformer
 
 CALLS = 240

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import WORDS
-from limelight.contract import CHECKS
+from limelight.attribution.api import applicable
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError
 from limelight.explainers.method import find, methods
-from limelight.explaining import applicable
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig, _attend, _softmax_of_scores
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.testing import CHECKS
 from reference.attention_model import perturbed_text
 from reference.transformer_model import forward_by_loops, states_of
 

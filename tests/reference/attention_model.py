@@ -7,8 +7,8 @@ import math
 import numpy as np
 import torch
 
-from limelight.document import Document
-from limelight.features import Features
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features
 from limelight.models.words.attention import AttentionClassifier
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from conftest import small_model
-from limelight.features import Features
-from limelight.progress import SILENT, Progress
-from limelight.view import Game, Removal
+from limelight.core.progress import SILENT, Progress
+from limelight.inputs.features import Features
+from limelight.models.interface import Game, Removal
 
 
 class OpaqueView:

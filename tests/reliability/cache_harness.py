@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 import limelight
+from limelight.core.progress import Silent
 from limelight.errors import ExplanationWarning
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.blackbox.cache import AnswerCache, key_of
-from limelight.progress import Silent
 
 TEXT = "A great film, but far too long, and the end is bad. I liked the music and the actors, most of all the cat."
 LABELS = ("no", "yes")

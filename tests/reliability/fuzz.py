@@ -48,7 +48,8 @@ from threadpoolctl import ThreadpoolController  # noqa: E402
 
 import limelight  # noqa: E402
 from conftest import WORDS, small_model  # noqa: E402
-from limelight.document import UNKNOWN  # noqa: E402
+from limelight.attribution.api import applicable  # noqa: E402
+from limelight.core.progress import Silent  # noqa: E402
 from limelight.errors import (  # noqa: E402
     ExplanationWarning,
     LimelightError,
@@ -57,13 +58,12 @@ from limelight.errors import (  # noqa: E402
     shown,
 )
 from limelight.explainers.method import Terms, find, methods  # noqa: E402
-from limelight.explaining import applicable  # noqa: E402
-from limelight.explanation import Comparison, Explanation  # noqa: E402
+from limelight.explanation.result import Comparison, Explanation  # noqa: E402
+from limelight.inputs.document import UNKNOWN  # noqa: E402
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig  # noqa: E402
 from limelight.models.words.vocabulary import Vocabulary  # noqa: E402
-from limelight.progress import Silent  # noqa: E402
-from limelight.show.script import SCRIPT  # noqa: E402
-from limelight.show.terminal import Look, render  # noqa: E402
+from limelight.render.html.script import SCRIPT  # noqa: E402
+from limelight.render.terminal.page import Look, render  # noqa: E402
 from reliability.state import State, resident  # noqa: E402
 
 FULL_STATE_EVERY = 100

@@ -21,16 +21,16 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import small_model
-from limelight import files
-from limelight.arrays import Array
 from limelight.cli import app, application
-from limelight.data import LabelledTexts
+from limelight.core.arrays import Array
+from limelight.core.progress import Silent
 from limelight.errors import InputError, LimelightError, ParameterError
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionConfig
-from limelight.progress import Silent
 from limelight.reproduce.command import Options
 from limelight.reproduce.command import run as reproduce
+from limelight.storage import files
+from limelight.storage.labelled_texts import LabelledTexts
 from limelight.training.presets import Preset
 from limelight.training.train import train
 
@@ -155,7 +155,7 @@ def test_a_second_reproduction_is_refused(tmp_path: Path) -> None:
 def test_a_killed_holder_locks_nobody_out(tmp_path: Path) -> None:
     lock = tmp_path / "out" / "lock"
     code = (
-        "import sys, time; from pathlib import Path; from limelight.files import only_writer\n"
+        "import sys, time; from pathlib import Path; from limelight.storage.files import only_writer\n"
         "with only_writer(Path(sys.argv[1]), Path(sys.argv[1]) / 'lock'): print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import limelight
 from conftest import small_model
-from limelight import asked
+from limelight.attribution import request
 from limelight.errors import (
     EmptyTextError,
     InputError,
@@ -28,9 +28,9 @@ from limelight.errors import (
     shown,
 )
 from limelight.explainers.method import Exact, Question, Sampled, Weights, forget, method
-from limelight.explanation import Explanation
-from limelight.show.terminal import render
-from limelight.view import Perturbable
+from limelight.explanation.result import Explanation
+from limelight.models.interface import Perturbable
+from limelight.render.terminal.page import render
 from reliability import fuzz
 
 SEED, CALLS = 7, 300
@@ -363,4 +363,4 @@ def test_the_seed_may_have_as_many_bits_as_numpy_recommends() -> None:
     )
     with pytest.raises(ParameterError, match="2\\*\\*128 - 1"):
         limelight.explain(small_model(), TEXT, "lime", seed=2**128)
-    assert asked._SEED_BITS == 128
+    assert request._SEED_BITS == 128

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 import limelight
 from conftest import small_model
+from limelight.core.progress import Silent
 from limelight.explainers.method import Terms
-from limelight.progress import Silent
 from reliability.fuzz import applicable_to, model_of
 from reliability.state import growth, unchanged
 

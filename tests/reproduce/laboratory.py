@@ -13,15 +13,15 @@ import torch
 from threadpoolctl import threadpool_info
 
 from conftest import small_model
-from limelight.arrays import Floats
-from limelight.document import Document
-from limelight.features import Features
+from limelight.core.arrays import Floats
+from limelight.core.progress import SILENT, Lines, Progress
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features
+from limelight.models.interface import Attentions, Game, Removal
 from limelight.models.words.attention_view import AttentionView
-from limelight.progress import SILENT, Lines, Progress
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.texts import Texts
-from limelight.view import Attentions, Game, Removal
 
 TEXTS = (
     "The film was great, but too long and the end is bad!",

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 from conftest import WORDS, small_model
 from limelight.cli import app
+from limelight.core.progress import Lines
 from limelight.errors import CapabilityError, DataError, InputError, ParameterError
 from limelight.explainers.lime_on_device import LimeSettings
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.checkpoint import save
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.progress import Lines
 from limelight.reproduce import command, drawing, fig4, fig6, lab, passes
 from limelight.reproduce.__main__ import main
 from limelight.reproduce.command import Options, run

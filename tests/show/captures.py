@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from limelight.explanation import Explanation
-from limelight.show.terminal import Look, render
+from limelight.explanation.result import Explanation
+from limelight.render.terminal.page import Look, render
 
 
 def shown(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from limelight.document import Document
-from limelight.explained import in_own_texts
-from limelight.explanation import Comparison, Explanation, GroupWeights, Prediction
-from limelight.features import Parts, Wanted, features_of
-from limelight.outputs import Kind, probabilities
-from limelight.stored import METHODS_OF_0_1
+from limelight.attribution.assemble import in_own_texts
+from limelight.explanation.result import Comparison, Explanation, GroupWeights, Prediction
+from limelight.explanation.serialization import METHODS_OF_0_1
+from limelight.inputs.document import Document
+from limelight.inputs.features import Parts, Wanted, features_of
+from limelight.models.outputs import Kind, probabilities
 
 
 def comparison_of(

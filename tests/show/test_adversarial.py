@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from limelight.explanation import Explanation
-from limelight.show.visible import visible
+from limelight.core.sanitize import visible
+from limelight.explanation.result import Explanation
 from show.captures import shown
 from show.samples import comparison_of
 

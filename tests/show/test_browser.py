@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from limelight.document import Document
-from limelight.explanation import Explanation
-from limelight.features import features_of
-from limelight.show.html import Entry, fragment, page, page_of
+from limelight.explanation.result import Explanation
+from limelight.inputs.document import Document
+from limelight.inputs.features import features_of
+from limelight.render.html.page import Entry, fragment, page, page_of
 from show import browser
 from show.browser import Browser
 from show.samples import comparison_of

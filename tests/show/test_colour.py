@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from limelight.explainers.method import methods
-from limelight.show import families
-from limelight.show.colour import LEVELS, LIGHT, levels
-from limelight.show.families import by_family
-from limelight.show.palette import contrast
+from limelight.render import families
+from limelight.render.colour import LEVELS, LIGHT, levels
+from limelight.render.families import by_family
+from limelight.render.palette import contrast
 from show.samples import comparison_of
 
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from limelight.core.sanitize import visible
 from limelight.errors import InputError, ParameterError
-from limelight.explanation import Comparison
-from limelight.show.figure import Plot, figure_of, written
-from limelight.show.letters import BOX, drawable, fitted, runs_leftwards, width
-from limelight.show.palette import LIGHT, Shade, hex_of
-from limelight.show.visible import visible
+from limelight.explanation.result import Comparison
+from limelight.render.figure.figure import Plot, figure_of, written
+from limelight.render.figure.letters import BOX, drawable, fitted, runs_leftwards, width
+from limelight.render.palette import LIGHT, Shade, hex_of
 from show.samples import comparison_of
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -187,7 +187,7 @@ def settings():  # as they are kept: to read the backend would choose one
     return {name: dict.__getitem__(matplotlib.rcParams, name) for name in dict.keys(matplotlib.rcParams)}
 before = settings()
 from show.samples import comparison_of
-from limelight.show.figure import written
+from limelight.render.figure.figure import written
 written(comparison_of("so good").plot(), "svg")
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules

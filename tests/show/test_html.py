@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.document import read_words
+from limelight.core.sanitize import visible
 from limelight.errors import InputError
-from limelight.explanation import Comparison, Explanation
-from limelight.show.html import Entry, fragment, page, page_of
-from limelight.show.script import SCRIPT
-from limelight.show.visible import visible
+from limelight.explanation.result import Comparison, Explanation
+from limelight.inputs.document import read_words
+from limelight.render.html.page import Entry, fragment, page, page_of
+from limelight.render.html.script import SCRIPT
 from show.samples import comparison_of
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -13,9 +13,9 @@ from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from limelight.show.ink import WARNING, Ink
-from limelight.show.palette import DARK, HUES, LEVELS, LIGHT, Hue, Rgb, Shade, Theme, contrast
-from limelight.show.terminal import Look
+from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Hue, Rgb, Shade, Theme, contrast
+from limelight.render.terminal.page import Look
+from limelight.render.terminal.style import WARNING, Ink
 from show.captures import shown
 from show.samples import comparison_of
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.show.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, contrast, hue_of, legend, shades
+from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, contrast, hue_of, legend, shades
 from show.samples import comparison_of
 
 WCAG_AA = 4.5

@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from limelight.progress import SILENT, Lines
-from limelight.show.progress import Bar, Said, progress_for
+from limelight.core.progress import SILENT, Lines
+from limelight.render.terminal.progress import Bar, Said, progress_for
 
 HOSTILE = "\x1b[2J[bold]name[/bold]\u202e:smile:\n\rnext"
 SHOWN = "␛[2J[bold]name[/bold]<U+202E>:smile:"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.show import table
-from limelight.show.table import COLUMNS, header, table_rows
+from limelight.render import csv_table
+from limelight.render.csv_table import COLUMNS, header, table_rows
 from show.samples import comparison_of
 
 hostile = st.text(
@@ -28,7 +28,7 @@ def read(written: str) -> list[dict[str, str]]:
 def test_columns_are_the_documented_ones() -> None:
     documented = [
         name.strip()
-        for line in (table.__doc__ or "").splitlines()
+        for line in (csv_table.__doc__ or "").splitlines()
         if line.startswith("    ")
         for name in line[:19].split(",")
         if name.strip()

@@ -14,11 +14,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from limelight.document import read_words
+from limelight.core.sanitize import visible
 from limelight.errors import InputError
-from limelight.explanation import Comparison
-from limelight.show.terminal import Look, render
-from limelight.show.visible import visible
+from limelight.explanation.result import Comparison
+from limelight.inputs.document import read_words
+from limelight.render.terminal.page import Look, render
 from show.captures import lines, rows_of, shown, summary_of
 from show.samples import comparison_of
 

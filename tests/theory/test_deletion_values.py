@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
-from limelight.features import features_of
+from limelight.inputs.features import features_of
 from limelight.theory import values as theory
 from limelight.theory.deletion_values import (
     DeletionGame,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.arrays import Floats
-from limelight.theory.settled import settled
+from limelight.core.arrays import Floats
+from limelight.statistics.stability import settled
 
 LEVEL = 0.05
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import NumericalError, ParameterError
-from limelight.theory import orders, removal_search
+from limelight.theory import removal_rankings, removal_search
 from limelight.theory.head_envelopes import Envelope, HeadPoints, Slopes, envelope_bound
 from limelight.theory.head_optima import head_optima
-from limelight.theory.orders import all_coalitions, beam_search, limits_by_enumeration, sets_of_order
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, LowestOutputs
+from limelight.theory.removal_rankings import all_coalitions, beam_search, limits_by_enumeration, sets_of_order
 from limelight.theory.removal_search import improved_order, lowest_found
 from limelight.theory.subsets import best_order, best_removals, one_class, size_means, smallest_flip
 from reference.enumeration import game_value, random_game, tabulated
@@ -210,7 +210,7 @@ def test_moving_features_makes_any_order_good():
     best = limits_by_enumeration(game.evaluate(all_coalitions(9))[:, 0], 9).best
     start = best.order[::-1].copy()
     order, outputs = improved_order(game, [start])
-    assert orders.aopc(outputs) >= best.aopc - 0.05 * abs(best.aopc)
+    assert removal_rankings.aopc(outputs) >= best.aopc - 0.05 * abs(best.aopc)
     assert outputs == pytest.approx(game.evaluate(sets_of_order(order))[:, 0])
 
 

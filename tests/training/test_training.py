@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.data import LabelledTexts
-from limelight.device import find_device
+from limelight.core.device import find_device
+from limelight.core.progress import SILENT, Silent
 from limelight.errors import CheckpointError, DataError, LimelightError, ParameterError, UnknownNameError
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.kinds import build
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.progress import SILENT, Silent
+from limelight.storage.labelled_texts import LabelledTexts
 from limelight.training import train as training
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
 from limelight.training.optimiser import Optimiser, rate_factor

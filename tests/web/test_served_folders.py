@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import limelight
 import limelight.corpus
 from limelight.cli import app
-from limelight.evaluation.folder import read_evaluation
+from limelight.evaluation.run_folder import read_evaluation
 from limelight.web.corpora import ServedCorpus
 from limelight.web.evaluations import evaluation_view
 from limelight.web.site import Served

@@ -168,7 +168,7 @@ def stopped(message: str) -> typer.Exit:
 
 def _tell(kind: str, style: str, message: str) -> None:
     """One line on standard error; whatever a text or file name put into the message, it only shows."""
-    from limelight.show.visible import visible
+    from limelight.core.sanitize import visible
 
     shown = "\n".join(map(visible, message.split("\n")))
     with contextlib.suppress(OSError):  # there is nowhere left to say it; the exit code still tells

@@ -167,10 +167,10 @@ def run(
     """Explain every row of a table and write what is found to a folder, shard by shard."""
     from rich.console import Console
 
-    from limelight.corpus.driver import run as run_corpus
-    from limelight.corpus.patience import NoPlaceError
-    from limelight.progress import Lines
-    from limelight.show.progress import progress_for
+    from limelight.core.progress import Lines
+    from limelight.corpus.running.driver import run as run_corpus
+    from limelight.corpus.running.waiting_for_ray import NoPlaceError
+    from limelight.render.terminal.progress import progress_for
 
     options = method_options(settings, samples=samples, until=until)
     try:
@@ -224,7 +224,7 @@ def status(folder: Annotated[Path, typer.Argument(help="The folder of a run.")])
 
 
 def _tell(folder: Path) -> None:
-    from limelight.corpus.state import state
+    from limelight.corpus.store.status import state
 
     now = state(folder)
     typer.echo(str(now))
@@ -244,6 +244,6 @@ def _target(typed: str | None, model: str | None, kind: str | None) -> str | tup
     """A label, or two with a colon between, which the model's labels tell apart."""
     if typed is None or ":" not in typed:
         return typed
-    from limelight.corpus.loading import Loading
+    from limelight.corpus.running.model_source import Loading
 
     return read_target(typed, Loading(model, {"device": "cpu", "kind": kind}).load().labels)

@@ -37,11 +37,11 @@ def report(
     from rich.console import Console
 
     from limelight.cli.output import made
-    from limelight.corpus.reading import UNCHECKED
-    from limelight.corpus.reading import open as open_corpus
-    from limelight.corpus.report import report as write_report
-    from limelight.progress import Lines
-    from limelight.show.progress import progress_for
+    from limelight.core.progress import Lines
+    from limelight.corpus.report.api import report as write_report
+    from limelight.corpus.store.reading import UNCHECKED
+    from limelight.corpus.store.reading import open as open_corpus
+    from limelight.render.terminal.progress import progress_for
 
     corpus = open_corpus(folder)
     other = None if against is None else open_corpus(against)
@@ -59,7 +59,7 @@ def report(
         about=made(),
         progress=progress_for(Console(stderr=True), otherwise=Lines()),
     )
-    from limelight.show.visible import visible
+    from limelight.core.sanitize import visible
 
     for words in findings.words:
         told = [line for line in words.every.lines if line.told][:_WORDS_TOLD]

@@ -165,10 +165,10 @@ def evaluate(
     options = method_options(settings, samples=samples)
     from rich.console import Console
 
+    from limelight.core.progress import Lines
     from limelight.evaluation.command import Options, run
-    from limelight.progress import Lines
-    from limelight.show.evaluation_terminal import print_evaluation
-    from limelight.show.progress import progress_for
+    from limelight.evaluation.report.terminal import print_evaluation
+    from limelight.render.terminal.progress import progress_for
 
     asked = Options(
         data=data,

@@ -47,9 +47,9 @@ from limelight.errors import (
 )
 
 if TYPE_CHECKING:
-    from limelight.document import Text
-    from limelight.explanation import Comparison
-    from limelight.show.deliver import Result
+    from limelight.explanation.result import Comparison
+    from limelight.inputs.document import Text
+    from limelight.render.output import Result
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -213,7 +213,7 @@ def _results(
     asked: Sequence[Asked], thing: str, explained: Callable[[Text], Comparison], failures: list[Asked]
 ) -> Iterator[Result]:
     """What is said of each text; one of many that cannot be explained says why, and the others go on."""
-    from limelight.show.deliver import Answered, Failed
+    from limelight.render.output import Answered, Failed
 
     if len(asked) == 1 and asked[0].id is None:
         yield Answered(explained(asked[0].text))
@@ -238,8 +238,8 @@ def _results(
 
 def _until_interrupted(results: Iterator[Result], cuts: list[Interrupted]) -> Iterator[Result]:
     """Results; Ctrl-C ends them with what was reached of the last one."""
-    from limelight.explanation import Comparison
-    from limelight.show.deliver import Answered
+    from limelight.explanation.result import Comparison
+    from limelight.render.output import Answered
 
     try:
         yield from results
@@ -263,7 +263,7 @@ def _explainer(
     from rich.console import Console
 
     from limelight import compare, load
-    from limelight.show.progress import progress_for
+    from limelight.render.terminal.progress import progress_for
 
     classifier = load(model, **told)
     progress = progress_for(Console(stderr=True))

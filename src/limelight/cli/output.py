@@ -15,7 +15,7 @@ import typer
 from limelight.errors import ParameterError
 
 if TYPE_CHECKING:
-    from limelight.show.deliver import Delivery
+    from limelight.render.output import Delivery
 
 _LONGEST_COMMAND = 400
 """Characters of the command that a page shows: the text itself may be in it."""
@@ -86,9 +86,9 @@ def delivery(
 ) -> Delivery:
     """From what was typed; what contradicts itself is an error before any work is done. `wording` is for what the
     library advises, where a table shows it."""
-    from limelight.show.deliver import Delivery
-    from limelight.show.formats import format_of, is_figure
-    from limelight.show.terminal import Look
+    from limelight.render.formats import format_of, is_figure
+    from limelight.render.output import Delivery
+    from limelight.render.terminal.page import Look
 
     if no_color and color not in (None, "never"):
         raise ParameterError(f"--no-color and --color {color} contradict each other: give one of them")
@@ -98,7 +98,7 @@ def delivery(
     if numbers and chosen != "table":
         raise ParameterError(f"--numbers is for the terminal and for .txt, and this is {chosen}: leave it out")
     if is_figure(chosen):
-        importlib.import_module("limelight.show.figure")  # says what is missing, if it is
+        importlib.import_module("limelight.render.figure.figure")  # says what is missing, if it is
     return Delivery(chosen, out, look, "never" if no_color else color or "auto", {**about, **made()})
 
 

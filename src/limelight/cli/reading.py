@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from limelight.cli.application import note
 from limelight.errors import DataError, InputError, UnknownNameError, shown
-from limelight.files import reason
+from limelight.storage.files import reason
 
 if TYPE_CHECKING:
-    from limelight.document import Text
+    from limelight.inputs.document import Text
 
 _TEXTS = "text"
 """The column of the texts where none is named."""
@@ -68,7 +68,7 @@ class Source:
             ("--id-column", self.id_column),
         ):
             if value is not None:
-                from limelight.data import SUFFIXES
+                from limelight.storage.labelled_texts import SUFFIXES
 
                 raise InputError(f"{option} is for a table given by --file ({', '.join(SUFFIXES)}): leave it out")
         if self.limit is not None and not self.lines:
@@ -93,7 +93,7 @@ class Source:
     def _is_table(self) -> bool:
         if self.file is None or self.text is not None:
             return False
-        from limelight.data import is_table
+        from limelight.storage.labelled_texts import is_table
 
         if is_table(self.file) and self.lines:
             raise InputError(
@@ -102,7 +102,7 @@ class Source:
         return is_table(self.file)
 
     def _rows(self) -> list[Asked]:
-        from limelight.data import read_texts
+        from limelight.storage.labelled_texts import read_texts
 
         assert self.file is not None
         if self.second is not None:

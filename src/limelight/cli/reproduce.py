@@ -39,9 +39,9 @@ def reproduce(
     """Compute the paper's figures and numbers again: figures, JSON and one report in --out."""
     from rich.console import Console
 
-    from limelight.progress import Lines
+    from limelight.core.progress import Lines
+    from limelight.render.terminal.progress import progress_for
     from limelight.reproduce.command import Options, run
-    from limelight.show.progress import progress_for
 
     if find_spec("matplotlib") is None:
         note('figures need matplotlib, which is not installed: pip install "limelight[figures]"; all else is computed')

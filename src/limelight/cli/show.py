@@ -12,10 +12,10 @@ import typer
 
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.errors import DataError, InputError, known_name, shown
-from limelight.files import reason
+from limelight.storage.files import reason
 
 if TYPE_CHECKING:
-    from limelight.show.deliver import Result
+    from limelight.render.output import Result
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -105,8 +105,8 @@ def _content(file: Path, source: str) -> str:
 
 def _result(record: Any, methods: Sequence[str] | None) -> Result:
     """A comparison, one explanation by itself, or a text that could not be explained."""
-    from limelight.explanation import Comparison, Explanation
-    from limelight.show.deliver import Answered, Failed
+    from limelight.explanation.result import Comparison, Explanation
+    from limelight.render.output import Answered, Failed
 
     if not isinstance(record, Mapping):
         raise InputError(f"this is no saved result: got {shown(record)}; limelight explain --format json writes one")

@@ -50,8 +50,8 @@ def train(
     names, kept = read_label_names(label_names), _parse_validation(validation)
     from rich.console import Console
 
-    from limelight.show.numbers import percent
-    from limelight.show.progress import Said, progress_for
+    from limelight.render.numbers import percent
+    from limelight.render.terminal.progress import Said, progress_for
     from limelight.training.state import finished_epochs
     from limelight.training.train import train as run
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from limelight.corpus.reading import Corpus, open
+from limelight.corpus.store.reading import Corpus, open
 
 if TYPE_CHECKING:
-    from limelight.corpus.columns import batch_schema as batch_schema
-    from limelight.corpus.columns import explain_batch as explain_batch
-    from limelight.corpus.driver import run as run
+    from limelight.corpus.running.batch_columns import batch_schema as batch_schema
+    from limelight.corpus.running.batch_columns import explain_batch as explain_batch
+    from limelight.corpus.running.driver import run as run
 
 __all__ = ["Corpus", "batch_schema", "explain_batch", "open", "run"]
 
 _LATER = {
-    "batch_schema": "limelight.corpus.columns",
-    "explain_batch": "limelight.corpus.columns",
-    "run": "limelight.corpus.driver",
+    "batch_schema": "limelight.corpus.running.batch_columns",
+    "explain_batch": "limelight.corpus.running.batch_columns",
+    "run": "limelight.corpus.running.driver",
 }
 """These bring torch along."""
 

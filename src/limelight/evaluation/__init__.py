@@ -1,1 +1,1 @@
-"""How alike explanations are, and means over documents with their intervals."""
+"""Which explanations to trust for a model: measures, tests and the verdict."""

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from limelight.bare_command import status_of
+from limelight.cli.bare_command import status_of
+from limelight.core.progress import Lines
 from limelight.evaluation.command import Options, run
 from limelight.evaluation.plan import CHANCE_ORDERS
-from limelight.progress import Lines
 
 
 def main(arguments: list[str] | None = None) -> int:

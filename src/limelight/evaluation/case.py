@@ -13,15 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from limelight.arrays import Array, Floats, Integers
-from limelight.document import Span, Text
+from limelight.core.arrays import Array, Floats, Integers
 from limelight.evaluation.measure import Key, Order
-from limelight.evaluation.removal import Answers, each_alone, only_first, without_first
-from limelight.explanation import Explanation, Prediction
-from limelight.features import Features
-from limelight.outputs import Output, Quantity
-from limelight.theory.orders import all_coalitions
-from limelight.view import RatioView, Removal, View
+from limelight.evaluation.shared_answers import Answers, each_alone, only_first, without_first
+from limelight.explanation.result import Explanation, Prediction
+from limelight.inputs.document import Span, Text
+from limelight.inputs.features import Features
+from limelight.models.interface import RatioView, Removal, View
+from limelight.models.outputs import Output, Quantity
+from limelight.theory.removal_rankings import all_coalitions
 
 PARTS = (0.05, 0.1, 0.2, 0.5)
 """Parts of the words at which curves are also read."""

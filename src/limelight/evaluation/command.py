@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.arrays import whole_number
-from limelight.data import read_rows
-from limelight.document import Text
+from limelight.attribution.api import view_of
+from limelight.core.arrays import whole_number
+from limelight.core.progress import Progress
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
-from limelight.evaluation.elsewhere import read_table
-from limelight.evaluation.folder import EvaluationFolder
+from limelight.evaluation.api import judged
+from limelight.evaluation.external import read_table
 from limelight.evaluation.plan import CHANCE_ORDERS, Asking, plan_of
 from limelight.evaluation.result import Evaluation
-from limelight.evaluation.run import judged
-from limelight.explaining import view_of
-from limelight.progress import Progress
-from limelight.view import Classifier
+from limelight.evaluation.run_folder import EvaluationFolder
+from limelight.inputs.document import Text
+from limelight.models.interface import Classifier
+from limelight.storage.labelled_texts import read_rows
 
 EXAMPLES = 5
 """Texts on which methods disagree most, with a page each."""
@@ -269,7 +269,7 @@ def _loaded(options: Options) -> Any:
                 raise
     model = limelight.load(options.model, **loading)
     if isinstance(model, torch.nn.Module) and device is not None:
-        from limelight.device import find_device
+        from limelight.core.device import find_device
 
         return model.to(find_device(device)).eval()
     return model

@@ -1,7 +1,7 @@
 """Methods and chance in one contest: which differ, which are equal in practice, all of it right together.
 
 Chance takes part as a method that gains nothing on any text. So "better than chance" and "better than another method"
-are claims of one family (`limelight.evaluation.closed_range`), which holds at most one false claim in 5 % of
+are claims of one family (`limelight.statistics.closed_range`), which holds at most one false claim in 5 % of
 evaluations as long as a text's difference is as likely to be turned round. "Equal in practice" is a claim of its own,
 by two one-sided tests (`limelight.evaluation.inference`); all such claims are corrected together by Holm's method.
 """
@@ -14,11 +14,11 @@ from itertools import combinations
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.evaluation.closed_range import adjusted_pairs, factor
 from limelight.evaluation.inference import LEAST, MARGIN, Comparison, Decision, compared, verdict_of_difference
-from limelight.evaluation.sign_flips import FLIPS
+from limelight.statistics.closed_range import adjusted_pairs, factor
+from limelight.statistics.sign_flips import FLIPS
 
 ALPHA = 0.05
 _FLIPS_PER_CLAIM = 50

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.evaluation.case import GRID, part_name
 from limelight.evaluation.measure import Key
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from limelight.asked import Asked
+from limelight.attribution.request import Asked
+from limelight.core.progress import SILENT
 from limelight.errors import CapabilityError, NumericalError, TooLargeError, UnknownNameError, shown
 from limelight.explainers.method import Method, Terms, defaults, find, methods
-from limelight.explanation import Explanation
-from limelight.features import Wanted, features_of
-from limelight.outputs import Output, Quantity
-from limelight.progress import SILENT
-from limelight.view import Classifier, Removal, View
+from limelight.explanation.result import Explanation
+from limelight.inputs.features import Wanted, features_of
+from limelight.models.interface import Classifier, Removal, View
+from limelight.models.outputs import Output, Quantity
 
 CANNOT = (CapabilityError, NumericalError, TooLargeError)
 """What a method may say of one text, while the others go on."""

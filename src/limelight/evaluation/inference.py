@@ -1,7 +1,7 @@
 """What a sample of documents says of a score: intervals, differences, and what cannot be decided yet.
 
 A score is a ratio of means over documents, Σ numerators / Σ denominators (a plain mean has denominators of 1). Its
-interval and p-values come from flipped signs of documents (`limelight.evaluation.sign_flips`): an interval holds the
+interval and p-values come from flipped signs of documents (`limelight.statistics.sign_flips`): an interval holds the
 values that the flips do not reject, so the two never disagree. Fewer than six documents give neither.
 
 "Equal" is a claim of its own, by two one-sided tests: the difference is smaller than a margin. What is neither
@@ -18,9 +18,9 @@ from typing import Literal
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.evaluation.sign_flips import FLIPS, ends, flipped_sums
+from limelight.statistics.sign_flips import FLIPS, ends, flipped_sums
 
 MARGIN = 0.05
 """A difference of scores below this is none in practice."""

@@ -13,12 +13,12 @@ from typing import Literal, cast
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 from limelight.evaluation.case import Case, area
-from limelight.outputs import Output
-from limelight.theory.orders import MOST_ENUMERATED, Order, all_coalitions, beam_search, limits_by_enumeration
+from limelight.models.interface import RatioView, Removal, SeenAlong
+from limelight.models.outputs import Output
 from limelight.theory.ratio_game import RatioGame
-from limelight.view import RatioView, Removal, SeenAlong
+from limelight.theory.removal_rankings import MOST_ENUMERATED, Order, all_coalitions, beam_search, limits_by_enumeration
 
 How = Literal["certified", "enumerated", "searched", "found"]
 LIMITS = ("auto", "search", "found")
@@ -68,8 +68,8 @@ def ratio_game(case: Case, output: Output) -> RatioGame:
 
 
 def exact_chance(case: Case, output: Output) -> Floats:
+    from limelight.core.threads import one_thread
     from limelight.theory.subsets import size_means
-    from limelight.threads import one_thread
 
     with one_thread():
         return size_means(ratio_game(case, output), 0)
@@ -77,8 +77,8 @@ def exact_chance(case: Case, output: Output) -> Floats:
 
 def _certified(case: Case, output: Output) -> Limits:
     """A search finds the order; the bound adds up the lowest outputs of each size."""
+    from limelight.core.threads import one_thread
     from limelight.theory.subsets import EFFORT, best_order
-    from limelight.threads import one_thread
 
     game, effort = ratio_game(case, output), EFFORT if case.limits == "search" else 0
     with one_thread():

@@ -28,7 +28,7 @@ from limelight.errors import CapabilityError, InputError, ParameterError, known_
 
 if TYPE_CHECKING:
     from limelight.evaluation.case import Case
-    from limelight.view import Classifier, View
+    from limelight.models.interface import Classifier, View
 
 Order = Literal["towards", "absolute", ""]
 """Which words go first: those that speak most for the target, or those of the largest absolute weight."""

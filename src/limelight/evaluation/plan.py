@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from limelight.arrays import Floats, whole_number
-from limelight.document import Text
+from limelight.attribution.api import check_model, reads_pairs, view_of
+from limelight.core.arrays import Floats, whole_number
 from limelight.errors import (
     CapabilityError,
     EmptyTextError,
@@ -21,16 +21,16 @@ from limelight.errors import (
     shown,
 )
 from limelight.evaluation.case import Beside
-from limelight.evaluation.elsewhere import Elsewhere, read_elsewhere, weights_of
 from limelight.evaluation.explainer import Explainer, check_options, chosen_methods, output_of
+from limelight.evaluation.external import Elsewhere, read_elsewhere, weights_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
 from limelight.evaluation.rationales import read_counterfactuals, read_rationales
 from limelight.explainers.method import Method, methods
-from limelight.explaining import check_model, reads_pairs, view_of
-from limelight.features import Wanted, features_of
-from limelight.outputs import Kind, Output, Quantity
-from limelight.view import Classifier, Perturbable, Removal, View
+from limelight.inputs.document import Text
+from limelight.inputs.features import Wanted, features_of
+from limelight.models.interface import Classifier, Perturbable, Removal, View
+from limelight.models.outputs import Kind, Output, Quantity
 
 CHANCE_ORDERS = 8
 """Random orders of each text, where the mean over all of them is not known."""

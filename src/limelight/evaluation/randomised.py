@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 from limelight.errors import CapabilityError
-from limelight.view import Classifier
+from limelight.models.interface import Classifier
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,7 +35,7 @@ def randomised(model: Classifier, stage: str, seed: int) -> Classifier:
         private: Any = copy.deepcopy(model)
         _draw(private, _groups(private), stage, seed)
         return private
-    from limelight.models.huggingface.private import PrivateTrees
+    from limelight.models.huggingface.module_copy import PrivateTrees
 
     outer: Any = copy.copy(model)
     outer.model = copy.deepcopy(outer.model)

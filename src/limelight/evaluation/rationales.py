@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.document import JOINT, Span, Text, is_pair
 from limelight.errors import InputError, ParameterError, shown
-from limelight.evaluation.elsewhere import checked_span
+from limelight.evaluation.external import checked_span
+from limelight.inputs.document import JOINT, Span, Text, is_pair
 
 _TOKEN = re.compile(r"\S+")
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import InputError, shown
 from limelight.evaluation.measure import Key
-from limelight.stored import quoted, written_as_json
+from limelight.explanation.serialization import quoted, written_as_json
 
 if TYPE_CHECKING:
     from limelight.evaluation.summary import Summary
@@ -90,7 +90,7 @@ class Evaluation:
     @property
     def verdict(self) -> tuple[str, ...]:
         """What the texts say, in sentences, the most important first."""
-        from limelight.evaluation.wording import verdict
+        from limelight.evaluation.report.wording import verdict
 
         return tuple(verdict(self))
 
@@ -150,18 +150,18 @@ class Evaluation:
 
     def to_html(self, links: Mapping[str, str] | None = None) -> str:
         """A self-contained page; `links` leads from the id of a text to the page of its explanations."""
-        from limelight.show.evaluation_page import page
+        from limelight.evaluation.report.page import page
 
         return page(self, links or {})
 
     def plot(self) -> Any:
         """A matplotlib figure: what the output loses as words are removed, by each method, at random, and at best."""
-        from limelight.show.evaluation_figure import figure_of
+        from limelight.evaluation.report.figure import figure_of
 
         return figure_of(self)
 
     def _repr_html_(self) -> str:
-        from limelight.show.evaluation_page import fragment
+        from limelight.evaluation.report.page import fragment
 
         return fragment(self)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from limelight.arrays import Array, Floats, Integers
+from limelight.core.arrays import Array, Floats, Integers
 from limelight.evaluation.contest import Contest, contest, holm, least_texts
 from limelight.evaluation.inference import (
     METHOD,
@@ -31,8 +31,8 @@ from limelight.evaluation.inference import (
     ratio_of_means,
     verdict_of_difference,
 )
-from limelight.evaluation.many_means import many_means, summed_copies
 from limelight.evaluation.measure import Key
+from limelight.statistics.many_means import many_means, summed_copies
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError, shown
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.view import Attentive, Rounded, rounding_of
+from limelight.models.interface import Attentive, Rounded, rounding_of
 
 LAST = -1
 _ROUNDING = float(np.finfo(np.float32).eps)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
+from limelight.core.threads import one_thread
 from limelight.explainers.method import Bounded, Question, Weights
 from limelight.explainers.output_game import narrowed
-from limelight.features import Features
+from limelight.inputs.features import Features
+from limelight.models.interface import FoldedView, RatioView
 from limelight.theory.moments import MOST_REPEATED, Moments
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import ExactValues, moments_of_many
-from limelight.threads import one_thread
-from limelight.view import FoldedView, RatioView
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.theory.folding import FoldedDocument

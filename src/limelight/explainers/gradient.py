@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.view import Differentiable, Gradients, rounding_of
+from limelight.models.interface import Differentiable, Gradients, rounding_of
 
 _VANISHES = (
     "G-avg is zero up to rounding: this model normalises its embeddings, so the coordinates of every gradient cancel; "

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers, whole_number
+from limelight.core.arrays import Floats, Integers, whole_number
 from limelight.errors import NumericalError, ParameterError, known_name, shown
 from limelight.explainers.method import Approximate, Question, Weights, method
 from limelight.explainers.output_game import rounded
-from limelight.features import NOBODY
-from limelight.view import Direction, FoldedView, Integrable, PathGradients, rounding_of
+from limelight.inputs.features import NOBODY
+from limelight.models.interface import Direction, FoldedView, Integrable, PathGradients, rounding_of
 
 Path = Callable[[Floats, Direction], PathGradients]
 BASELINES = ("mask", "pad", "zero")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 from limelight.explainers.method import Exact, Question, Sampled, Weights, method
-from limelight.explainers.noise import AnswerNoise
 from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
-from limelight.view import Perturbable
+from limelight.explainers.sampling.nondeterminism import AnswerNoise
+from limelight.models.interface import Perturbable
 
 leave_one_out = method("leave-one-out", label="Leave one out", summary="What the output loses when one word is removed")
 

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, whole_number
+from limelight.core.arrays import Coalitions, Floats, whole_number
+from limelight.core.memory import check_memory
+from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
 from limelight.explainers.exact import (
     BY_SIZE,
@@ -31,9 +33,7 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.lime_samples import RIDGE_SAMPLES, LimeSamples, check_kernel
 from limelight.explainers.method import Exact, Question, Sampled, Weights, method
-from limelight.explainers.noise import shared_beyond_own
 from limelight.explainers.output_game import (
     NOISE_ALONE,
     OutputGame,
@@ -42,9 +42,11 @@ from limelight.explainers.output_game import (
     left_of_rounding,
     narrowed,
 )
-from limelight.explainers.running import Plan, Run, draw_on, in_turn, watching
-from limelight.explainers.sampling import blocks_of, sample_coalitions
-from limelight.explainers.standard_errors import few
+from limelight.explainers.sampling.budget import Plan, Run, draw_on, in_turn, watching
+from limelight.explainers.sampling.designs import blocks_of, sample_coalitions
+from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeSamples, check_kernel
+from limelight.explainers.sampling.nondeterminism import shared_beyond_own
+from limelight.explainers.sampling.standard_errors import few
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
     NO_RIDGE,
@@ -55,13 +57,11 @@ from limelight.explainers.surrogate import (
     tells_errors,
     too_narrow,
 )
-from limelight.memory import check_memory
+from limelight.models.interface import ROUNDING, FoldedView, Perturbable, RatioView, Removal
+from limelight.statistics.sample_size import samples_for_stable_top
 from limelight.theory import values as theory
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import DEFAULT_TOLERANCE
-from limelight.theory.sample_size import samples_for_stable_top
-from limelight.threads import one_thread
-from limelight.view import ROUNDING, FoldedView, Perturbable, RatioView, Removal
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.explainers.lime_on_device import LimeSettings

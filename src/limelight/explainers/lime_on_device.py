@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
+from limelight.core.memory import check_memory
 from limelight.errors import NumericalError
 from limelight.explainers.exact import folded_document
 from limelight.explainers.method import Question
-from limelight.explainers.sampling import sample_coalitions_on
+from limelight.explainers.sampling.designs import sample_coalitions_on
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
     Equations,
@@ -27,10 +28,9 @@ from limelight.explainers.surrogate import (
     surrogate_of,
     too_narrow,
 )
-from limelight.memory import check_memory
+from limelight.models.interface import FoldedView, Removal
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.ratio_game import mean_of_quotients
-from limelight.view import FoldedView, Removal
 
 if TYPE_CHECKING:  # torch takes a second to import, which a list of methods does without
     import torch

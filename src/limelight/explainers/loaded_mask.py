@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers
+from limelight.core.arrays import Floats, Integers
+from limelight.core.progress import SILENT
 from limelight.errors import CapabilityError, InputError, NumericalError
 from limelight.explainers.method import Question
-from limelight.features import NOBODY, Features
-from limelight.progress import SILENT
-from limelight.view import Masking, Perturbable
+from limelight.inputs.features import NOBODY, Features
+from limelight.models.interface import Masking, Perturbable
 
 WORDS = 8
 """Words behind which a mask is put, and which are masked one at a time."""

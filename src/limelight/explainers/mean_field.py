@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.explainers.exact import ratio_game, size_of_outputs
 from limelight.explainers.method import Approximate, Question, Weights, method
-from limelight.view import RatioView
+from limelight.models.interface import RatioView
 
 if TYPE_CHECKING:
     from limelight.theory.mean_field import MeanField

@@ -32,19 +32,19 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers
-from limelight.document import Document
+from limelight.core.arrays import Floats, Integers
+from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, ParameterError, UnknownNameError, known_name, shown
-from limelight.features import Features
-from limelight.outputs import Output, Quantity
-from limelight.progress import SILENT, Progress
-from limelight.view import (
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features
+from limelight.models.interface import (
     CAPABILITIES,
     Differentiable,
     Integrable,
     Removal,
     View,
 )
+from limelight.models.outputs import Output, Quantity
 
 _LARGEST = 2**63 - 1
 """The largest whole number that arrays can count."""
@@ -304,7 +304,9 @@ class Method:
     ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
         """Register a function as a way to compute this method; ways are tried in this order."""
         if needs not in CAPABILITIES:
-            raise TypeError(f"{needs.__name__} is no capability of a view: name one of limelight.view.CAPABILITIES")
+            raise TypeError(
+                f"{needs.__name__} is no capability of a view: name one of limelight.models.interface.CAPABILITIES"
+            )
 
         def register(run: Computes[Need, Options]) -> Computes[Need, Options]:
             hints = typing.get_type_hints(run)

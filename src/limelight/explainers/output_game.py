@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 from limelight.explainers.loaded_mask import MaskAnswers, mask_answers, warning_of
 from limelight.explainers.method import Question
-from limelight.explainers.noise import AnswerNoise, Repeated
-from limelight.outputs import Quantity
-from limelight.view import (
+from limelight.explainers.sampling.nondeterminism import AnswerNoise, Repeated
+from limelight.models.interface import (
     ROUNDING,
     STEP,
     Accompanied,
@@ -29,6 +28,7 @@ from limelight.view import (
     SeenAlong,
     rounding_of,
 )
+from limelight.models.outputs import Quantity
 
 V = TypeVar("V")
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.arrays import Array, Floats, Integers
+from limelight.core.arrays import Array, Floats, Integers
 from limelight.explainers.attention import rounding_of_attention
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.view import Attentive, Layered
+from limelight.models.interface import Attentive, Layered
 
 rollout = method(
     "rollout",

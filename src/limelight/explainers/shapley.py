@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from limelight.arrays import whole_number
+from limelight.core.arrays import whole_number
+from limelight.core.memory import check_memory
 from limelight.errors import NumericalError, ParameterError
-from limelight.explainers.estimate import Estimate
 from limelight.explainers.exact import (
     BY_SIZE,
     BySize,
@@ -27,15 +27,15 @@ from limelight.explainers.exact import (
 )
 from limelight.explainers.method import Exact, Question, Sampled, Weights, method
 from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
-from limelight.explainers.running import Plan, Run, draw_on, in_turn, watching
-from limelight.explainers.shapley_orders import PermutedShapley
-from limelight.explainers.shapley_pairs import PairedShapley
-from limelight.features import Features
-from limelight.memory import check_memory
+from limelight.explainers.sampling.budget import Plan, Run, draw_on, in_turn, watching
+from limelight.explainers.sampling.estimate import Estimate
+from limelight.explainers.sampling.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.shapley_permutations import PermutedShapley
+from limelight.inputs.features import Features
+from limelight.models.interface import FoldedView, Perturbable, RatioView
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
 from limelight.theory.owen import owen
-from limelight.view import FoldedView, Perturbable, RatioView
 
 MOST_TEXTS = 10**9
 """Texts that a model is asked about for one explanation: they are asked block by block, so time is the limit."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
-from limelight.explainers.noise import RowNoise
-from limelight.explainers.sampling import blocks
-from limelight.explainers.standard_errors import DECIDES, MovedSums, effective_samples, with_stderr
+from limelight.explainers.sampling.designs import blocks
+from limelight.explainers.sampling.nondeterminism import RowNoise
+from limelight.explainers.sampling.standard_errors import DECIDES, MovedSums, effective_samples, with_stderr
 from limelight.theory.lime_kernel import distances
 
 if TYPE_CHECKING:

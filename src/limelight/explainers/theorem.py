@@ -6,8 +6,8 @@ import numpy as np
 
 from limelight.explainers.exact import folded_document, ratio_game, size_of_outputs
 from limelight.explainers.method import Approximate, Question, Weights, method
+from limelight.models.interface import FoldedView, RatioView
 from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
-from limelight.view import FoldedView, RatioView
 
 _LONG = Approximate("holds for long documents in which no word dominates")
 _ROUNDING = 1e-12

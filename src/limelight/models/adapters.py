@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from limelight.errors import CapabilityError, InputError, ParameterError, listed, shown
-from limelight.outputs import Kind
+from limelight.models.outputs import Kind
 
 Class = tuple[str, str]
 """The module and the name of a class."""

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from limelight.device import find_device
+from limelight.core.device import find_device
 from limelight.errors import CheckpointError, ParameterError
+from limelight.inputs.words import WordRule
 from limelight.models import adapters
 from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
 from limelight.models.huggingface.precision import Precision, known_dtype
 from limelight.models.huggingface.subwords import LongTexts
+from limelight.models.outputs import Kind
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
-from limelight.outputs import Kind
-from limelight.word_rules import WordRule
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier

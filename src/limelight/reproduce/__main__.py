@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from limelight.bare_command import status_of
-from limelight.progress import Lines
+from limelight.cli.bare_command import status_of
+from limelight.core.progress import Lines
 from limelight.reproduce.command import Options, run
 
 

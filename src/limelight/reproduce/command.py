@@ -18,12 +18,11 @@ from typing import Any
 import torch
 
 import limelight
-from limelight.arrays import whole_number
-from limelight.device import find_device
+from limelight.core.arrays import whole_number
+from limelight.core.device import find_device
+from limelight.core.progress import Progress
 from limelight.errors import CapabilityError, CheckpointError, InputError
-from limelight.files import reason
 from limelight.models.words.checkpoint import embedded_folder
-from limelight.progress import Progress
 from limelight.reproduce import drawing, report
 from limelight.reproduce.experiment import Experiment
 from limelight.reproduce.experiments import EXPERIMENTS, find
@@ -31,6 +30,7 @@ from limelight.reproduce.fig4 import OFFICIAL
 from limelight.reproduce.folder import Fingerprint, RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.texts import SAMPLE, read_texts
+from limelight.storage.files import reason
 
 ON_A_CPU = 200
 """Documents where none are asked for and there is no GPU."""

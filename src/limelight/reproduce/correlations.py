@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
-from limelight.evaluation.statistics import bootstrap_mean
 from limelight.explainers.method import find
 from limelight.reproduce import passes
 from limelight.reproduce.documents import Prepared
@@ -19,6 +18,7 @@ from limelight.reproduce.drawing import new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
+from limelight.statistics.correlation import bootstrap_mean
 
 METHODS = (
     "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from limelight.arrays import Integers
-from limelight.document import Document
+from limelight.core.arrays import Integers
 from limelight.errors import EmptyTextError
-from limelight.features import Features, features_of
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features, features_of
 from limelight.models.words.attention import AttentionClassifier
 from limelight.reproduce.texts import strip_punctuation
 

@@ -7,9 +7,9 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.reproduce.folder import RunFolder
-from limelight.show.visible import visible
 
 BLUE, RED, GREEN, ORANGE, GREY, INK = "#2f6db3", "#c8323c", "#2a8a57", "#d98a1f", "#8a8f98", "#22242a"
 PURPLE = "#7a4fb0"

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explaining import compare
+from limelight.attribution.api import compare
+from limelight.render.colour import LIGHT, levels
 from limelight.reproduce.drawing import new_figure, plain, rectangle
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.show.colour import LIGHT, levels
 
 SENTENCE = "attention based explanations are popular but questionable"
 PAPER_ROWS = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import InputError
+from limelight.models.interface import Removal
 from limelight.reproduce.documents import Prepared
 from limelight.reproduce.drawing import BLUE, GREEN, INK, PURPLE, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Asked, Lab
 from limelight.reproduce.passes import FORMULAS, RUNS, SETTINGS, exact_deletion, formulas_of, lime_runs, noise
-from limelight.view import Removal
 
 WORDS = 10
 OFFICIAL = "official lime"

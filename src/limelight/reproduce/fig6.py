@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.arrays import Floats
-from limelight.evaluation.statistics import correlation, mean_and_spread
-from limelight.explaining import explain
+from limelight.attribution.api import explain
+from limelight.core.arrays import Floats
+from limelight.models.interface import Classifier
 from limelight.reproduce.documents import Prepared
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.view import Classifier
+from limelight.statistics.correlation import correlation, mean_and_spread
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
 NEAR = 0.1

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders
-from limelight.evaluation.statistics import correlation
 from limelight.reproduce import passes
 from limelight.reproduce.documents import Prepared
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
 from limelight.reproduce.experiment import Experiment, Numbers, Row, percent
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Asked, Lab
+from limelight.statistics.correlation import correlation
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
 

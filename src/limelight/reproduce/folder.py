@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.arrays import Array
+from limelight.core.arrays import Array
 from limelight.errors import InputError
-from limelight.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
+from limelight.storage.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
 
 Arrays = dict[str, Array]
 RUN, LOCK = "run.json", "run.lock"

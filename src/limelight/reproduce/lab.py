@@ -14,18 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from limelight.arrays import Array, Floats, Integers
+from limelight.core.arrays import Array, Floats, Integers
+from limelight.core.progress import Progress
+from limelight.core.threads import one_thread
 from limelight.errors import CapabilityError, DataError
 from limelight.explainers.method import Question, find
+from limelight.models.interface import Attentive, Classifier, FoldedView, Perturbable
+from limelight.models.outputs import Quantity
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import AttentionView, ReadTogether
-from limelight.outputs import Quantity
-from limelight.progress import Progress
 from limelight.reproduce.documents import Prepared, prepare, prepare_one
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.texts import AUTHORS_DOCUMENT, Texts, strip_punctuation
-from limelight.threads import one_thread
-from limelight.view import Attentive, Classifier, FoldedView, Perturbable
 
 CHUNK = {"cpu": 25, "cuda": 250}
 """Documents of one piece: about ten seconds of work."""

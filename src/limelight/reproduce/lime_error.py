@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Floats
-from limelight.evaluation.statistics import mean_and_spread
+from limelight.core.arrays import Floats
 from limelight.reproduce import passes
 from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row, percent, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
+from limelight.statistics.correlation import mean_and_spread
 
 PAPER = {"mean": 0.808, "std": 0.219}
 NAMES = {

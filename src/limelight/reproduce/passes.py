@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.explainers.lime import sampled_coefficients
 from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
+from limelight.models.interface import Removal
 from limelight.reproduce.documents import Prepared
 from limelight.reproduce.folder import Arrays
 from limelight.reproduce.lab import Asked, Lab
@@ -20,7 +21,6 @@ from limelight.theory.deletion_values_torch import deletion_moments_of_many
 from limelight.theory.folding import attention_of_scores
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit_and_shapley, lime_limit_from
-from limelight.view import Removal
 
 RUNS = 5
 SETTINGS = LimeSettings(n_samples=5000)

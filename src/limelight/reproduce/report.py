@@ -7,11 +7,11 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from limelight.core.sanitize import visible
+from limelight.render.html.escaping import numbers_in, safe
+from limelight.render.html.page_frame import page_head
 from limelight.reproduce.drawing import source_line
 from limelight.reproduce.experiment import Experiment
-from limelight.show.markup import numbers_in, safe
-from limelight.show.page_frame import page_head
-from limelight.show.visible import visible
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from limelight.data import LabelledTexts, read_labelled
 from limelight.errors import DataError
-from limelight.files import reason
+from limelight.storage.files import reason
+from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 
 SAMPLE = "built-in sample"
 HUB_NAME = "stanfordnlp/imdb"

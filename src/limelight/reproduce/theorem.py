@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Floats
-from limelight.evaluation.statistics import correlation, mean_and_spread, ranks
+from limelight.core.arrays import Floats
 from limelight.reproduce import passes
 from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_figure
 from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
+from limelight.statistics.correlation import correlation, mean_and_spread, ranks
 
 CAUSES = {
     "d": "distinct words d",

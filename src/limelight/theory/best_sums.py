@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 
 ERROR = 4.0e-12
 """Relative, of every sum here: enough for the default precision, beside the rounding of 5,000 words."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import mean_of_quotients
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from limelight.arrays import Array, Coalitions, Floats, Integers
+from limelight.core.arrays import Array, Coalitions, Floats, Integers
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.errors import ParameterError
 from limelight.theory.deletion import tail_table, tops
 from limelight.theory.folding import FoldedDocument

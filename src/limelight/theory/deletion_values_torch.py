@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.theory.deletion_values import DeletionGame
 from limelight.theory.moments import DEFAULT_TOLERANCE, Moments, checked_weights, recursion_rounding
 from limelight.theory.moments_torch import batches_of_like_games, free_bytes, nodes_at_once

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats, Integers
+from limelight.core.arrays import Floats, Integers
 from limelight.theory.ratio_game import RatioGame, directed
 
 Array = TypeVar("Array", Tensor, npt.NDArray[Any])

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 
 AnyArray = TypeVar("AnyArray", bound=Any)
 

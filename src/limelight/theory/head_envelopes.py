@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import RatioGame
 

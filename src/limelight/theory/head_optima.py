@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import RatioGame
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
 
 # Below this, (a - log(1 + a)) / a² loses digits faster than its series does.

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 
 LEAST_KERNEL_LOG = -690.0
 """log π_1 below which no sample but the document itself has a weight that float64 can hold with all its digits."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
 from limelight.theory.lemmas import size_given_kept
 from limelight.theory.moments import DEFAULT_TOLERANCE, size_moments

@@ -45,7 +45,7 @@ from itertools import product
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers, whole_number
+from limelight.core.arrays import Floats, Integers, whole_number
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory.moments import checked_targets
 from limelight.theory.ratio_game import RatioGame

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory.quadrature import UNIT, ExponentialSum, exponential_sum
 from limelight.theory.ratio_game import RatioGame

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
 from limelight.theory.moments import (
     DEFAULT_TOLERANCE,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.theory.polynomial_game import inclusion_chances
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.theory.moments import DEFAULT_TOLERANCE, head_rules, recursion_rounding
 from limelight.theory.quadrature import UNIT, ExponentialSum
 from limelight.theory.ratio_game import RatioGame

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 
 
 @lru_cache(maxsize=16)

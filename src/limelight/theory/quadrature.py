@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory.best_sums import ERROR, best_sum
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from limelight.arrays import Array, Coalitions, Floats
+from limelight.core.arrays import Array, Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
 
 _ROWS_AT_ONCE = 1024

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.head_envelopes import HeadPoints, Slopes, envelope_bound
 from limelight.theory.head_optima import head_optima
 from limelight.theory.ratio_game import RatioGame

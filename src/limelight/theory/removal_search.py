@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.theory.orders import sets_of_order
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.ratio_game import RatioGame
+from limelight.theory.removal_rankings import sets_of_order
 
 ENUMERATED = 20_000
 """Sets of one size that are all tried: the lowest of them is exact."""

@@ -8,7 +8,7 @@ For one document of a single attention layer these are known, where other models
 - the best and the worst order to remove them in, with a bound that no order exceeds;
 - the fewest features that change the sign of the output.
 
-`limelight.theory.orders` has what holds for any game.
+`limelight.theory.removal_rankings` has what holds for any game.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers, whole_number
+from limelight.core.arrays import Coalitions, Floats, Integers, whole_number
+from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
 from limelight.theory.head_optima import head_optima
 from limelight.theory.moments import DEFAULT_TOLERANCE, checked_targets
-from limelight.theory.orders import (
+from limelight.theory.ratio_game import RatioGame
+from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
+from limelight.theory.removal_rankings import (
     MOST_ENUMERATED,
     EnumeratedLimits,
     Order,
@@ -32,11 +35,8 @@ from limelight.theory.orders import (
     limits_by_enumeration,
     sets_of_order,
 )
-from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
 from limelight.theory.removal_search import greedy_order, improved_order, lowest_found
 from limelight.theory.values import moments_of_many
-from limelight.threads import one_thread
 
 __all__ = [
     "EFFORT",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory.lime_kernel import LEAST_KERNEL_LOG, kernel_beside_one, kernel_log_of_one
 from limelight.theory.moments import (

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.arrays import Array, Integers
-from limelight.document import word_forms
+from limelight.core.arrays import Array, Integers
+from limelight.core.progress import Progress
 from limelight.errors import DataError
+from limelight.inputs.document import word_forms
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.progress import Progress
 from limelight.training.presets import Preset
 
 _TOLD_AT_ONCE = 500

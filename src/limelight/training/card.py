@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import torch
 
 import limelight
+from limelight.core.sanitize import visible
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.kinds import Config
-from limelight.show.visible import visible
 from limelight.training.presets import PRESETS, Preset
 
 if TYPE_CHECKING:

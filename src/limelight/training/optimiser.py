@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from limelight.memory import check_memory
+from limelight.core.memory import check_memory
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.kinds import weight_shapes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from limelight.arrays import whole_number
+from limelight.core.arrays import whole_number
 from limelight.errors import ParameterError, UnknownNameError
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.kinds import Config

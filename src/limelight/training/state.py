@@ -23,10 +23,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
-from limelight.arrays import whole_number
+from limelight.core.arrays import whole_number
 from limelight.errors import CheckpointError, ParameterError
-from limelight.files import only_writer, reason, remove, remove_dead_parts, replace_file
 from limelight.models.words.checkpoint import CONFIG, FILES, UNFINISHED
+from limelight.storage.files import only_writer, reason, remove, remove_dead_parts, replace_file
 
 Settings = dict[str, Any]
 """Everything that the result depends on, by name, as JSON values."""

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from limelight.arrays import Integers, whole_number
-from limelight.data import LabelledTexts, read_labelled
-from limelight.device import find_device
+from limelight.core.arrays import Integers, whole_number
+from limelight.core.device import find_device
+from limelight.core.progress import SILENT, Progress
 from limelight.errors import CheckpointError, DataError, NumericalError, ParameterError
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.kinds import build
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.progress import SILENT, Progress
-from limelight.show.numbers import percent
+from limelight.render.numbers import percent
+from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
 from limelight.training.card import Recipe, model_card
 from limelight.training.optimiser import Optimiser, check_training_memory

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.core.sanitize import visible
 from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
 from limelight.errors import InputError, shown
-from limelight.explanation import Comparison
-from limelight.show.visible import visible
+from limelight.explanation.result import Comparison
 
 
 class TextsRequest(BaseModel):
@@ -94,7 +94,7 @@ class ServedCorpus:
 
     def text(self, request: RowRequest) -> dict[str, Any]:
         """One text; the comparison is None where nothing could be explained."""
-        from limelight.corpus.texts import documents_at
+        from limelight.corpus.analysis.texts import documents_at
 
         with self._lock:
             found = documents_at(self._corpus, [request.row]).get(request.row)

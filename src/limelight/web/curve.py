@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.errors import ParameterError
-from limelight.evidence import INTERVAL
-from limelight.stored import numbers_written
+from limelight.explanation.serialization import numbers_written
+from limelight.explanation.significance import INTERVAL
+from limelight.models.interface import RatioView
 from limelight.theory.ratio_game import RatioGame
-from limelight.view import RatioView
-from limelight.web.answering import checked_removal
-from limelight.web.asking import CurveRequest, Plan, echo, looked_at
+from limelight.web.answers import checked_removal
 from limelight.web.jobs import Job, JobProgress
+from limelight.web.requests import CurveRequest, Plan, echo, looked_at
 from limelight.web.site import Site
 
 _SIZES = 24

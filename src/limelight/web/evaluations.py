@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from limelight.core.sanitize import visible
 from limelight.evaluation.curves import curves_of
-from limelight.evaluation.folder import read_evaluation
+from limelight.evaluation.report.tables import all_tables
 from limelight.evaluation.result import Evaluation
-from limelight.evaluation.tables import all_tables
-from limelight.show.visible import visible
-from limelight.stored import numbers_written
+from limelight.evaluation.run_folder import read_evaluation
+from limelight.explanation.serialization import numbers_written
 
 _MEASURES = {
     "comprehensiveness": "What the output loses as words are taken out",

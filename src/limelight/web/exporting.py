@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import threading
 
-from limelight.explanation import Comparison
-from limelight.web.asking import ExportRequest
+from limelight.explanation.result import Comparison
+from limelight.web.requests import ExportRequest
 
 MEDIA = {
     "html": "text/html; charset=utf-8",
@@ -28,14 +28,14 @@ def exported(request: ExportRequest) -> bytes:
     if request.format == "json":
         return json.dumps(comparison.to_dict(), allow_nan=False).encode() + b"\n"
     if request.format == "csv":
-        from limelight.show.table import header, table_rows
+        from limelight.render.csv_table import header, table_rows
 
         return (header() + table_rows(None, comparison, None, None)).encode()
     if request.format == "html":
-        from limelight.show.html import page
+        from limelight.render.html.page import page
 
         return page(comparison.explanations, request.about).encode()
     with _drawing:
-        from limelight.show.figure import figure_of, written
+        from limelight.render.figure.figure import figure_of, written
 
         return written(figure_of(comparison), request.format)

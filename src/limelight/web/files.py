@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import resources
 
-from limelight.show.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, hex_of
-from limelight.show.stylesheet import EXTRAS, shade_class
+from limelight.render.html.stylesheet import EXTRAS, shade_class
+from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, hex_of
 
 _MEDIA = {
     ".html": "text/html; charset=utf-8",

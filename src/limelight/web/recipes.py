@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from limelight.cli.settings import typed_value
-from limelight.web.asking import ExplainRequest, Plan, target_of
+from limelight.web.requests import ExplainRequest, Plan, target_of
 
 _FLAGS = {"truncate": "--truncate", "window": "--window"}
 _SHORT = {

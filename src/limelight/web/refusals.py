@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from limelight.core.sanitize import visible
 from limelight.errors import LimelightError, TooLargeError
-from limelight.show.visible import visible
 
 
 class Refusal(Exception):

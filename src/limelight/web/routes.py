@@ -8,8 +8,12 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from limelight.web import refusals
-from limelight.web.answering import explained, explained_in_steps, predicted, removed
-from limelight.web.asking import (
+from limelight.web.answers import explained, explained_in_steps, predicted, removed
+from limelight.web.corpora import RowRequest, ServedCorpus, TextsRequest, WordsRequest
+from limelight.web.curve import curves
+from limelight.web.exporting import MEDIA, exported
+from limelight.web.jobs import Jobs, Lane
+from limelight.web.requests import (
     CancelRequest,
     CurveRequest,
     ExplainRequest,
@@ -19,10 +23,6 @@ from limelight.web.asking import (
     echo,
     text_of,
 )
-from limelight.web.corpora import RowRequest, ServedCorpus, TextsRequest, WordsRequest
-from limelight.web.curve import curves
-from limelight.web.exporting import MEDIA, exported
-from limelight.web.jobs import Jobs, Lane
 from limelight.web.responses import Events, answered, client_of, json_response
 from limelight.web.site import Site, described_methods
 

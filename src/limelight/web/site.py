@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from limelight.document import Text
+from limelight.attribution.api import applicable, reads_pairs, view_of
+from limelight.core.sanitize import visible
 from limelight.errors import known_name
 from limelight.explainers.method import methods
-from limelight.explaining import applicable, reads_pairs, view_of
-from limelight.outputs import Kind
-from limelight.show.visible import visible
-from limelight.view import Classifier, Perturbable, RatioView, Removal, View
+from limelight.inputs.document import Text
+from limelight.models.interface import Classifier, Perturbable, RatioView, Removal, View
+from limelight.models.outputs import Kind
 from limelight.web.limits import Limits
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Site:
 
 def described_methods() -> list[dict[str, Any]]:
     """Every method with its ways and options, as `limelight methods` lists them."""
-    from limelight.stored import written_as_json
+    from limelight.explanation.serialization import written_as_json
 
     return [
         {

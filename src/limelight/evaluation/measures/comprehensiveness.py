@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from limelight.evaluation.case import Case, area, part_name, spread_parts
 from limelight.evaluation.limits import enumerates, limits_of
 from limelight.evaluation.measure import Score, measure
-from limelight.outputs import Output
+from limelight.models.outputs import Output
 
 ABOVE_CHANCE, BEST_ABOVE_CHANCE, BOUND_ABOVE_CHANCE = "above chance", "best above chance", "bound above chance"
 ABOVE_WORST, BEST_ABOVE_WORST = "above worst", "best above worst"

@@ -13,13 +13,13 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from limelight.arrays import Floats
-from limelight.document import Document
+from limelight.core.arrays import Floats
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
 from limelight.evaluation.measures.plausibility import average_precision
-from limelight.features import NOBODY
-from limelight.view import Classifier, View
+from limelight.inputs.document import Document
+from limelight.inputs.features import NOBODY
+from limelight.models.interface import Classifier, View
 
 PRECISION, FOLLOWED = "average precision", "label follows"
 

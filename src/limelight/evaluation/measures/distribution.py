@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
-from limelight.view import Classifier, View
+from limelight.models.interface import Classifier, View
 
 OUTSIDE, EMPTY = "outside", "without words"
 _EDGES = (0.01, 0.99)

@@ -15,7 +15,7 @@ import numpy as np
 from limelight.evaluation.case import Case
 from limelight.evaluation.limits import ratio_game
 from limelight.evaluation.measure import Score, measure
-from limelight.view import Classifier, RatioView, View
+from limelight.models.interface import Classifier, RatioView, View
 
 PART, FLIPPED, FEWEST, FEWEST_BOUND = "part", "flipped", "fewest found", "fewest possible"
 
@@ -56,8 +56,8 @@ def of_methods(case: Case) -> Iterator[Score]:
 
 def fewest(case: Case) -> Iterator[Score]:
     """Of two labels one logit less the other changes its sign: a flip of a single attention layer."""
+    from limelight.core.threads import one_thread
     from limelight.theory.subsets import smallest_flip
-    from limelight.threads import one_thread
 
     with one_thread():
         flip = smallest_flip(ratio_game(case, "log-odds"), 0, effort=0)

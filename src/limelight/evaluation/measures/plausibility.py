@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from limelight.arrays import Floats
-from limelight.document import Span
+from limelight.core.arrays import Floats
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
-from limelight.features import NOBODY
+from limelight.inputs.document import Span
+from limelight.inputs.features import NOBODY
 
 PRECISION, F1, IOU = "average precision", "F1", "IOU"
 

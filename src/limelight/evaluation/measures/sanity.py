@@ -14,11 +14,11 @@ import numpy as np
 
 from limelight.evaluation.case import Case
 from limelight.evaluation.explainer import CANNOT
-from limelight.evaluation.likeness import rank_correlation
 from limelight.evaluation.measure import Score, measure
 from limelight.evaluation.randomised import STAGES, has_parameters, randomised
+from limelight.evaluation.similarity import rank_correlation
 from limelight.explainers.method import find
-from limelight.view import Classifier, View
+from limelight.models.interface import Classifier, View
 
 TEXTS = 20
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.removal import each_alone
+from limelight.evaluation.shared_answers import each_alone
 
 sign = measure(
     "sign",

@@ -18,12 +18,12 @@ from typing import cast
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
+from limelight.core.arrays import Coalitions, Floats
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.removal import without_first
-from limelight.theory.orders import all_coalitions
-from limelight.view import Removal
+from limelight.evaluation.shared_answers import without_first
+from limelight.models.interface import Removal
+from limelight.theory.removal_rankings import all_coalitions
 
 SLOPE, EXPLAINED = "slope", "variance explained"
 
@@ -100,9 +100,9 @@ def _exact_means(case: Case) -> tuple[float, Floats]:
 
 
 def _means(case: Case) -> tuple[float, Floats]:
+    from limelight.core.threads import one_thread
     from limelight.evaluation.limits import ratio_game
     from limelight.theory.subsets import means_by_word
-    from limelight.threads import one_thread
 
     with one_thread():
         return means_by_word(ratio_game(case, case.output), 0)

@@ -14,8 +14,8 @@ from limelight.errors import InputError
 from limelight.evaluation.case import Case
 from limelight.evaluation.edits import EDITS, same_features
 from limelight.evaluation.explainer import CANNOT
-from limelight.evaluation.likeness import rank_correlation, shared_top
 from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.similarity import rank_correlation, shared_top
 from limelight.explainers.method import find
 
 TEXTS = 50

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from limelight.arrays import Floats
-from limelight.document import Text
+from limelight.core.arrays import Floats
+from limelight.core.sanitize import visible
 from limelight.errors import InputError, NumericalError, shown
-from limelight.outputs import Kind
-from limelight.show.visible import visible
+from limelight.inputs.document import Text
+from limelight.models.outputs import Kind
 
 FLOOR = 1e-9
 """How close to 0, or to 1, a probability counts."""

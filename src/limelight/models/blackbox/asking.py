@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers
-from limelight.document import Text
+from limelight.core.arrays import Floats, Integers
 from limelight.errors import InputError, LimelightError, ParameterError, shown
+from limelight.inputs.document import Text
 from limelight.models.blackbox.answers import DOUBLE, Answer, Checked, answer_of, checked, shortened
 from limelight.models.blackbox.cache import AnswerCache, key_of
 from limelight.models.blackbox.identity import Unwritable, full_name
-from limelight.outputs import Kind
+from limelight.models.outputs import Kind
 
 Function = Callable[[list[Any]], Any]
 """Texts in, or pairs of them; rows of numbers out."""

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.arrays import Floats
-from limelight.document import Text
+from limelight.core.arrays import Floats
+from limelight.core.sanitize import visible
 from limelight.errors import DataError, InputError, ParameterError, shown
-from limelight.files import reason
-from limelight.outputs import Kind
-from limelight.show.visible import visible
+from limelight.inputs.document import Text
+from limelight.models.outputs import Kind
+from limelight.storage.files import reason
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,18 +9,18 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from limelight.arrays import Floats, whole_number
-from limelight.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
+from limelight.core.arrays import Floats, whole_number
+from limelight.core.sanitize import visible
 from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
+from limelight.inputs.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
+from limelight.inputs.words import WordRule, plain_words, words_by
 from limelight.models.blackbox.answers import columns_of_one, logits_of, shortened
 from limelight.models.blackbox.asking import Asker, Calls, Function, Part, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
 from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
 from limelight.models.blackbox.view import BlackBoxView
-from limelight.outputs import Kind
-from limelight.show.visible import visible
-from limelight.view import Classifier
-from limelight.word_rules import WordRule, plain_words, words_by
+from limelight.models.interface import Classifier
+from limelight.models.outputs import Kind
 
 TEXTS_AT_ONCE = 512
 

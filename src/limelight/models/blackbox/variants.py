@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from limelight.arrays import Coalitions
-from limelight.document import Document, Span, Text
-from limelight.features import NOBODY, Features
+from limelight.core.arrays import Coalitions
+from limelight.inputs.document import Document, Span, Text
+from limelight.inputs.features import NOBODY, Features
 
 
 class Variants:

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.document import Document, Word
+from limelight.core.arrays import Coalitions, Floats, Integers
+from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, shown
-from limelight.features import Features
+from limelight.inputs.document import Document, Word
+from limelight.inputs.features import Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
-from limelight.models.blackbox.company import ALONE_AGAIN, Company, moved
-from limelight.models.blackbox.inserted import with_inserted
+from limelight.models.blackbox.batch_dependence import ALONE_AGAIN, Company, moved
+from limelight.models.blackbox.inserted_masks import with_inserted
 from limelight.models.blackbox.variants import Variants
-from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, first_rows
-from limelight.outputs import OF_FUNCTIONS, Kind, Output
-from limelight.progress import SILENT, Progress
-from limelight.view import (
+from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
+from limelight.models.interface import (
     ROUNDING,
     Accompanied,
     Answered,
@@ -34,6 +33,7 @@ from limelight.view import (
     Rounded,
     View,
 )
+from limelight.models.outputs import OF_FUNCTIONS, Kind, Output
 
 if TYPE_CHECKING:
     from limelight.models.blackbox.classifier import BlackBoxClassifier

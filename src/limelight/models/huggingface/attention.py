@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Array, Integers
+from limelight.core.arrays import Array, Integers
 from limelight.errors import CapabilityError
-from limelight.models.huggingface.private import Tree, noted_outputs
+from limelight.models.huggingface.module_copy import Tree, noted_outputs
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.huggingface.special_tokens import SpecialTokens
 

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.arrays import Floats, Integers
-from limelight.document import Document, Text, Word, check_pair, check_single, is_pair
+from limelight.core.arrays import Floats, Integers
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
-from limelight.models.huggingface.company import (
+from limelight.inputs.document import Document, Text, Word, check_pair, check_single, is_pair
+from limelight.inputs.words import WordRule, plain_words, words_by
+from limelight.models.huggingface.batching import (
     Company,
     decide,
     ignores_attention_mask,
@@ -32,8 +33,8 @@ from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.gradients import array64
 from limelight.models.huggingface.labels import NEEDED, kind_of, labels_of
+from limelight.models.huggingface.module_copy import PrivateTrees, Tree
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
-from limelight.models.huggingface.private import PrivateTrees, Tree
 from limelight.models.huggingface.runner import Batching, Runner, ragged_batches
 from limelight.models.huggingface.special_tokens import (
     SpecialTokens,
@@ -47,9 +48,8 @@ from limelight.models.huggingface.special_tokens import (
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
 from limelight.models.huggingface.token_limit import reason_of_limit, token_limit
 from limelight.models.huggingface.view import HuggingFaceView, single_input
-from limelight.outputs import Kind, probabilities
-from limelight.view import Classifier
-from limelight.word_rules import WordRule, plain_words, words_by
+from limelight.models.interface import Classifier
+from limelight.models.outputs import Kind, probabilities
 
 
 class HuggingFaceClassifier:

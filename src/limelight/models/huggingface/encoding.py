@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.arrays import Integers
-from limelight.document import JOINT, Span, Text
+from limelight.core.arrays import Integers
 from limelight.errors import CapabilityError, InputError
+from limelight.inputs.document import JOINT, Span, Text
 from limelight.models.huggingface.folder import shortened
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.models.coalitions import AnsweredCoalitions, checked_coalitions, distinct_rows
-from limelight.models.huggingface.private import Tree
+from limelight.core.arrays import Coalitions, Floats, Integers
+from limelight.core.progress import SILENT, Progress
+from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, distinct_rows
+from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
-from limelight.progress import SILENT, Progress
-from limelight.view import STEP, Noisy
+from limelight.models.interface import STEP, Noisy
 
 _ROWS_AT_ONCE = 2**16
 """Variants that are on the device at once, and among which the same one is computed once."""

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
 from limelight.errors import CapabilityError
 from limelight.models.huggingface.folder import shortened
-from limelight.models.huggingface.private import Tree
+from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.runner import Inputs
-from limelight.view import Direction
+from limelight.models.interface import Direction
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 from limelight.errors import CapabilityError, ParameterError, known_name, shown
 from limelight.models.huggingface.folder import shortened
-from limelight.outputs import Kind
+from limelight.models.outputs import Kind
 
 NEEDED = "load it with AutoModelForSequenceClassification, from a checkpoint that was fine-tuned for classification"
 _KINDS: dict[str, Kind] = {

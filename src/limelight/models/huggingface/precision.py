@@ -14,8 +14,8 @@ from typing import Literal
 
 import torch
 
+from limelight.core.memory import MEMORY_SHARE, gigabytes, machine_memory
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.memory import MEMORY_SHARE, gigabytes, machine_memory
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 Precision = Literal["auto", "float32", "bfloat16", "float16"]

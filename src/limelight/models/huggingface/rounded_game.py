@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.arrays import Coalitions, Floats
-from limelight.models.coalitions import checked_coalitions
+from limelight.core.arrays import Coalitions, Floats
+from limelight.core.progress import SILENT
+from limelight.models.counting_game import checked_coalitions
 from limelight.models.huggingface.game import TokenGame
-from limelight.models.huggingface.private import Tree
-from limelight.progress import SILENT
-from limelight.view import AskedTwice, Game, Rounded, RoundedAnswers
+from limelight.models.huggingface.module_copy import Tree
+from limelight.models.interface import AskedTwice, Game, Rounded, RoundedAnswers
 
 FEW_FEATURES = 12
 """Up to so many a game stays in full precision: its 4,096 coalitions are soon asked, and may be asked completely."""

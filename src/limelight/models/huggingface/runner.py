@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Array, Floats, Integers, whole_number
+from limelight.core.arrays import Array, Floats, Integers, whole_number
 from limelight.errors import CapabilityError, LimelightError
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.kernels import attention_of

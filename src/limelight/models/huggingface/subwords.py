@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from limelight.arrays import Floats, Integers
-from limelight.document import Document, Span, Word
+from limelight.core.arrays import Floats, Integers
 from limelight.errors import EmptyTextError, InputError
+from limelight.inputs.document import Document, Span, Word
 from limelight.models.huggingface.encoding import Encoding
 from limelight.models.huggingface.folder import shortened
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from limelight.arrays import whole_number
+from limelight.core.arrays import whole_number
 from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError
 from limelight.models.huggingface.labels import NEEDED
 

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Coalitions, Integers
+from limelight.core.arrays import Coalitions, Integers
 from limelight.errors import CapabilityError
-from limelight.features import NOBODY, Features
+from limelight.inputs.features import NOBODY, Features
 from limelight.models.huggingface.runner import Batches, Inputs, to_device
 from limelight.models.huggingface.special_tokens import SpecialTokens
 from limelight.models.huggingface.subwords import TokenWindow
-from limelight.view import Removal
+from limelight.models.interface import Removal
 
 _COUNTED_AT_ONCE = 8192
 

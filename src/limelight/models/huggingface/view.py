@@ -9,24 +9,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Floats, Integers
-from limelight.document import Document, Word
+from limelight.core.arrays import Floats, Integers
+from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, shown
-from limelight.features import Features
+from limelight.inputs.document import Document, Word
+from limelight.inputs.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
-from limelight.models.huggingface.company import Company
+from limelight.models.huggingface.batching import Company
 from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
-from limelight.models.huggingface.inserted import with_inserted
-from limelight.models.huggingface.private import Tree
+from limelight.models.huggingface.inserted_masks import with_inserted
+from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.huggingface.special_tokens import mask_of
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
 from limelight.models.huggingface.variants import VARIANTS
-from limelight.outputs import OUTPUTS, Kind, Output
-from limelight.progress import SILENT, Progress
-from limelight.view import (
+from limelight.models.interface import (
     ROUNDING,
     Answered,
     AttentionLayers,
@@ -47,6 +46,7 @@ from limelight.view import (
     Rounded,
     View,
 )
+from limelight.models.outputs import OUTPUTS, Kind, Output
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier

@@ -11,13 +11,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from limelight.arrays import Floats
+from limelight.core.arrays import Floats
+from limelight.core.threads import one_thread
 from limelight.errors import InputError
 from limelight.models.words.attention_view import AttentionView, views_of_many, views_or_errors
 from limelight.models.words.classifier import WordClassifier, check_sizes
 from limelight.models.words.vocabulary import Vocabulary
 from limelight.theory.folding import FoldedHeads, folded_logits, pooled_logits, score_directions
-from limelight.threads import one_thread
 
 _FEW_TEXTS = 8
 """Up to here a prediction is too small for a second thread."""

@@ -12,20 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.document import Document
+from limelight.core.arrays import Coalitions, Floats, Integers
+from limelight.core.progress import SILENT, Progress
+from limelight.core.threads import one_thread
 from limelight.errors import EmptyTextError, InputError
-from limelight.features import Features
-from limelight.models.words.classifier import sinusoidal_positions
-from limelight.outputs import OUTPUTS, Kind
-from limelight.progress import SILENT, Progress
-from limelight.theory.deletion import ROWS_AT_ONCE as DELETED_AT_ONCE
-from limelight.theory.deletion import DeletionTables, present_words
-from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
-from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
-from limelight.theory.ratio_game import RatioGame, directed
-from limelight.threads import one_thread
-from limelight.view import (
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features
+from limelight.models.interface import (
     ROUNDING,
     Attentions,
     Attentive,
@@ -40,6 +33,13 @@ from limelight.view import (
     Rounded,
     View,
 )
+from limelight.models.outputs import OUTPUTS, Kind
+from limelight.models.words.classifier import sinusoidal_positions
+from limelight.theory.deletion import ROWS_AT_ONCE as DELETED_AT_ONCE
+from limelight.theory.deletion import DeletionTables, present_words
+from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
+from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
+from limelight.theory.ratio_game import RatioGame, directed
 
 if TYPE_CHECKING:
     from limelight.models.words.attention import AttentionClassifier

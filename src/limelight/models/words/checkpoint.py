@@ -26,9 +26,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
-from limelight.arrays import whole_number
+from limelight.core.arrays import whole_number
 from limelight.errors import CheckpointError, LimelightError, ParameterError
-from limelight.files import reason, replace_folder
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.kinds import (
     CONFIGS,
@@ -42,6 +41,7 @@ from limelight.models.words.kinds import (
     weight_shapes,
 )
 from limelight.models.words.vocabulary import Vocabulary
+from limelight.storage.files import reason, replace_folder
 
 FORMAT_VERSION = 1
 CONFIG, VOCABULARY, WEIGHTS, CARD = "config.json", "vocabulary.txt", "model.safetensors", "README.md"

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.arrays import Floats, Integers, whole_number
-from limelight.document import Document, check_single, word_forms
+from limelight.core.arrays import Floats, Integers, whole_number
 from limelight.errors import InputError, ParameterError
+from limelight.inputs.document import Document, check_single, word_forms
+from limelight.models.interface import View
+from limelight.models.outputs import probabilities
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.outputs import probabilities
-from limelight.view import View
 
 
 class Sizes(Protocol):

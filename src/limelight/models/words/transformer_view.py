@@ -9,13 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.arrays import Coalitions, Floats, Integers
-from limelight.document import Document
-from limelight.features import Features
-from limelight.outputs import OUTPUTS, Kind
-from limelight.progress import SILENT, Progress
-from limelight.theory.deletion import present_words
-from limelight.view import (
+from limelight.core.arrays import Coalitions, Floats, Integers
+from limelight.core.progress import SILENT, Progress
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features
+from limelight.models.interface import (
     AttentionLayers,
     Attentions,
     Attentive,
@@ -28,6 +26,8 @@ from limelight.view import (
     Removal,
     View,
 )
+from limelight.models.outputs import OUTPUTS, Kind
+from limelight.theory.deletion import present_words
 
 if TYPE_CHECKING:
     from limelight.models.words.transformer import TransformerClassifier

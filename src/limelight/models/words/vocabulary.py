@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from limelight.document import UNKNOWN
+from limelight.inputs.document import UNKNOWN
 
 CLS = "[CLS]"
 

@@ -1,0 +1,1 @@
+"""From a request about a text to explanations: explain() and compare()."""

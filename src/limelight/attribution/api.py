@@ -1,0 +1,244 @@
+"""explain() and compare(): from a text to explanations.
+
+text ──▶ model.view(text) ──▶ a method's question ──▶ weights with their accuracy ──▶ Explanation
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Literal, overload
+
+from limelight.attribution.request import Asked, Target
+from limelight.core.progress import SILENT, Progress
+from limelight.errors import (
+    EmptyTextError,
+    ExplanationWarning,
+    InputError,
+    ParameterError,
+    shown,
+)
+from limelight.explainers.method import (
+    Method,
+    find,
+)
+from limelight.explanation.result import Comparison, Explanation
+from limelight.explanation.significance import warnings_of
+from limelight.inputs.document import Text, check_pair, check_single, is_pair
+from limelight.inputs.features import Parts, Wanted
+from limelight.models.interface import Classifier, ReadsMany, Removal, View
+from limelight.models.outputs import Output
+
+
+@overload
+def explain(
+    model: Classifier, text: Text, method: str = ..., *, target: Literal["all"], **arguments: Any
+) -> Comparison: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: list[Any], method: str = ..., *, target: Literal["all"], **arguments: Any
+) -> list[Comparison]: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: Text, method: str = ..., *, target: Target | None = ..., **arguments: Any
+) -> Explanation: ...
+
+
+@overload
+def explain(
+    model: Classifier, text: Sequence[Any], method: str = ..., *, target: Target | None = ..., **arguments: Any
+) -> list[Explanation]: ...
+
+
+def explain(
+    model: Classifier,
+    text: Text | Sequence[Any],
+    method: str = "lime",
+    *,
+    target: Target | None = None,
+    features: Wanted = "words",
+    removal: Removal = "mask",
+    output: Output | None = None,
+    parts: Parts = "both",
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Explanation | Comparison | list[Explanation] | list[Comparison]:
+    """Why `model` says of `text` what it says: one weight per word for the label `target` (default: the predicted one).
+
+    `target`: a label; two of them, ("a", "b"), ask why a rather than b; "all" gives a Comparison with an explanation
+    per label, from one run of the model. `features`: "words" joins all occurrences of a word, "occurrences" keeps them
+    apart; "sentences", "phrases", a list of (start, end) spans or a function that finds them give weights to passages;
+    ("sentences", "words") to both. `removal`: how perturbation methods take a word out, "mask", "delete" or, where a
+    model can, "attention". `output`: "logit" (the default where a model has logits), "log-odds" (the default where it
+    has none) or "probability"; a regression has its "value". `parts`: of a pair of texts, which have weights: "both",
+    "first" or "second". `progress` is told how far the work is, and stops it by raising an exception. The other options
+    are the method's own: see limelight.methods().
+
+    What speaks against relying on an explanation is said by Python's `warnings`, in words, and kept in its
+    diagnostics["warnings"].
+
+    A text is a string, or a tuple of two for a model that reads pairs. A list of texts gives a list of explanations,
+    each as if it had been asked for alone; they are computed together where that is faster.
+    """
+    progress = SILENT if progress is None else progress
+    asked = Asked(target, features, removal, output, parts, seed, progress, options)
+    check_model(model)
+    chosen = find(method)
+    if _is_one(model, text):
+        found = asked.explanations(view_of(model, text), [chosen])
+        _warn(found)
+        return Comparison(tuple(found)) if asked.wants_all(model.labels) else found[0]
+    per_text = asked.of_many(views(model, _texts(model, text)), chosen)
+    _warn(explanation for found in per_text for explanation in found)
+    if asked.wants_all(model.labels):
+        return [Comparison(tuple(found)) for found in per_text]
+    return [found[0] for found in per_text]
+
+
+def compare(
+    model: Classifier,
+    text: Text,
+    methods: Sequence[str] | None = None,
+    *,
+    target: Target | None = None,
+    features: Wanted = "words",
+    removal: Removal = "mask",
+    output: Output | None = None,
+    parts: Parts = "both",
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Comparison:
+    """Several methods on the same features of a text: a list of their ids, or "all" that apply to the model.
+
+    Default, as far as they apply: for limelight's own models those of the paper's Figure 1 and the exact values beside
+    them; for all others LIME, Shapley, leave-one-out, integrated gradients and attention, which run the model some
+    10,000 times: 5,000 times each for LIME and Shapley (`n_samples` sets it; Shapley takes at least 8 per word), once
+    per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, and once. The arguments are those of
+    `explain`; with target="all" there is an explanation for each method and label.
+
+    An option goes to each method that has it; one that no method has is an error.
+    """
+    progress = SILENT if progress is None else progress
+    asked = Asked(target, features, removal, output, parts, seed, progress, options)
+    check_model(model)
+    everything = isinstance(methods, str) and methods == "all"
+    named = None if methods is None or everything else _named(methods)
+    view = view_of(model, text)
+    chosen = asked.applicable(view) if everything else named
+    found = asked.explanations(view, chosen)
+    _warn(found)
+    return Comparison(tuple(found))
+
+
+def _warn(explanations: Iterable[Explanation]) -> None:
+    """Python's own warnings, one for each explanation that something speaks against."""
+    for explanation in explanations:
+        if said := warnings_of(explanation):
+            about = f"{explanation.method} for {shown(explanation.target)}"
+            warnings.warn(f"{about}: {'; '.join(said)}", ExplanationWarning, stacklevel=3)
+
+
+def view_of(model: Classifier, text: object) -> View:
+    """The model looking at one text, or at one pair where it reads pairs."""
+    _check_one(model, text)
+    return model.view(text)
+
+
+def _check_one(model: Classifier, text: object) -> None:
+    (check_pair if reads_pairs(model) else check_single)(text)
+
+
+def reads_pairs(model: Classifier) -> bool:
+    return bool(getattr(model, "pairs", False))
+
+
+def _is_one(model: Classifier, text: object) -> bool:
+    """Whether this is one text rather than several: a tuple of two strings is one, for better or worse."""
+    return isinstance(text, str) or is_pair(text)
+
+
+def views(model: Classifier, texts: Sequence[str]) -> list[View]:
+    """A view of each text; an error says which text it is about."""
+    if isinstance(model, ReadsMany):
+        return list(model.views(texts))
+    views_of_texts: list[View] = []
+    for i, text in enumerate(texts):
+        try:
+            views_of_texts.append(model.view(text))
+        except (EmptyTextError, InputError) as error:
+            if type(error) not in (EmptyTextError, InputError):
+                raise
+            raise type(error)(f"text {i + 1} of {len(texts)}: {error}") from error
+    return views_of_texts
+
+
+def applicable(
+    view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
+) -> list[Method]:
+    """The methods that have a way for this view."""
+    return Asked(None, features, removal, output, "both", 0, SILENT).applicable(view)
+
+
+def check_model(model: object) -> None:
+    """Say how to get a model that can be explained out of what was given instead."""
+    if callable(getattr(model, "view", None)) and not callable(getattr(model, "get_input_embeddings", None)):
+        return
+    given = f"got {type(model).__name__}"
+    if isinstance(model, str | os.PathLike):
+        raise InputError(
+            f"the model is a name, not a model: {given} {shown(model)}; use limelight.load({shown(os.fspath(model))})"
+        )
+    if callable(getattr(model, "get_input_embeddings", None)):
+        raise InputError(
+            f"a Hugging Face model needs its tokenizer to read a text: {given}; use limelight.wrap(model, tokenizer)"
+        )
+    if callable(model) or callable(getattr(model, "predict_proba", None)):
+        raise InputError(
+            f"a function has to say what its labels are before it can be explained: {given}; use limelight.wrap(f), "
+            "or limelight.wrap(f, labels=[…])"
+        )
+    raise InputError(f"this is no model: {given}; use limelight.load(…) or limelight.wrap(…)")
+
+
+def _texts(model: Classifier, given: object) -> list[Any]:
+    """Several texts, each of which is one; an error says which is not."""
+    texts = _members(given)
+    if texts is None:
+        _check_one(model, given)  # what is neither a text nor a list of them
+    texts = texts or []
+    for i, text in enumerate(texts):
+        try:
+            _check_one(model, text)
+        except InputError as error:
+            raise InputError(f"text {i + 1} of {len(texts)}: {error}") from error
+    return texts
+
+
+def _named(given: object) -> list[Method]:
+    if isinstance(given, str):
+        name = shown(given)
+        raise InputError(f"methods must be a list of method ids: got the string {name}; write methods=[{name}]")
+    names = _members(given)
+    if names is None:
+        raise ParameterError(f'methods must be a list of method ids, or "all": got {shown(given)}')
+    if not names:
+        raise InputError("methods is empty: name at least one, or leave it out for the usual ones")
+    return [find(name) for name in names]
+
+
+def _members(given: object) -> list[Any] | None:
+    """What a list, an array or any other ordered collection holds; None for what is no such thing."""
+    if isinstance(given, str | bytes | bytearray | memoryview | Mapping | Set):
+        return None
+    try:
+        members = iter(given)  # type: ignore[call-overload]
+    except TypeError:
+        return None
+    return list(members)

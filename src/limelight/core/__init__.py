@@ -1,0 +1,1 @@
+"""Arrays, devices, memory, threads, progress and safe characters: what every room stands on."""

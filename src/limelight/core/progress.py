@@ -1,0 +1,80 @@
+"""How a call tells where it is, and how it is stopped: progress belongs to the call, never to a model.
+
+`explain`, `compare`, `train` and `reproduce` take a `Progress`. An exception that it raises ends the work and reaches
+the caller as it is: that is how a call is cancelled from outside.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Protocol, runtime_checkable
+
+from limelight.core.sanitize import visible
+
+
+class Progress(Protocol):
+    """Told of every piece of work, one task after the other."""
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        """A task of so many steps begins; `done` of them were done in an earlier run."""
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        """So many more steps are done; `note` says how it goes, for a bar to show."""
+
+    def end(self) -> None:
+        """The task is over, finished or not."""
+
+    def say(self, line: str) -> None:
+        """A line that is to stay."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A progress that is shown what samples say so far, whenever their number has about doubled."""
+
+    def seen(self, explanation: Any) -> None:
+        """An explanation from fewer samples than were asked for; its diagnostics["stopped"] is "drawing"."""
+
+
+class Silent:
+    """Says nothing."""
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        pass
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        pass
+
+
+SILENT = Silent()
+
+
+class Lines:
+    """A line every ten seconds on standard error, and what is said: readable in a log."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self._every, self._spoke, self._task, self._steps, self._done = every, 0.0, "", 0, 0
+
+    def begin(self, task: str, steps: int, done: int = 0) -> None:
+        self._task, self._steps, self._done, self._spoke = task, steps, done, time.monotonic()
+        if 0 < done < steps:
+            self.say(f"{task}: goes on at {done:,} of {steps:,}")
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self._done += steps
+        if time.monotonic() - self._spoke >= self._every:
+            self._spoke = time.monotonic()
+            self.say(f"{self._task}: {self._done:,} of {self._steps:,}{f' ({note})' if note else ''}")
+
+    def end(self) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        print(visible(line), file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""What the explanations of many texts say together."""

@@ -1,0 +1,173 @@
+"""What a report says of a corpus, before it is drawn: the lines of its tables, and the texts that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from limelight.core.progress import SILENT, Progress
+from limelight.corpus.analysis.comparison import Compared, compare
+from limelight.corpus.analysis.disagreement import PairOfMethods
+from limelight.corpus.analysis.examples import Examples, Wish, choose
+from limelight.corpus.analysis.mistakes import Accuracy, Confusion, GuiltyWord, Mistake
+from limelight.corpus.analysis.summary import Summary, summary_of
+from limelight.corpus.analysis.texts import TextTable, text_table
+from limelight.corpus.analysis.words import LEAST_TEXTS, WordLine, WordTable
+from limelight.corpus.store.flat_rows import Question
+
+if TYPE_CHECKING:
+    from limelight.corpus.store.reading import Corpus
+
+WORDS_SHOWN = 300
+"""Words of a question on the page, of those with the largest mean effects; all of them are in the tables beside it."""
+ABSOLUTE_SHOWN = 60
+"""Of those with the largest mean absolute effects, where they are not among the others."""
+SIGNS_SHOWN = 40
+FIRST = 40
+"""Words of a question that are the first to be given an example."""
+MISTAKE_WORDS_SHOWN = 30
+DIFFERENCES_SHOWN = 200
+DIFFERENCE_EXAMPLES = 100
+TEXTS_SHOWN = 20
+"""Texts that are listed by themselves: the ones that methods disagree about, and those that are wrong."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Of one question: what is shown, and all of it. A method without signs has no `signs`."""
+
+    shown: tuple[WordLine, ...]
+    every: WordTable
+    signs: WordTable | None
+
+    @property
+    def question(self) -> Question:
+        return self.every.question
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a report says. `examples` are texts by their rows; those of another run are in `other_examples`."""
+
+    corpus: Corpus
+    against: Corpus | None
+    summary: Summary
+    all_words: bool
+    least_texts: int
+    words: tuple[Words, ...]
+    pairs: tuple[PairOfMethods, ...]
+    disagreed: TextTable
+    accuracy: Accuracy | None
+    confusions: tuple[Confusion, ...]
+    guilty: dict[tuple[str, Mistake], list[GuiltyWord]]
+    wrong: TextTable
+    compared: Compared | None
+    examples: Examples
+    other_examples: Examples
+
+    def is_signed(self, method: str) -> bool:
+        return self.corpus.layout.methods.get(method, (method, True))[1]
+
+    def called(self, method: str) -> str:
+        """What a method is called in front of people."""
+        return self.corpus.layout.methods.get(method, (method, True))[0]
+
+
+def find(
+    corpus: Corpus,
+    against: Corpus | None = None,
+    *,
+    all_words: bool = False,
+    least_texts: int = LEAST_TEXTS,
+    progress: Progress = SILENT,
+) -> Findings:
+    """Read the shards of a corpus once, and of another that it is compared with; then the texts that are shown."""
+    summary = summary_of(corpus, progress)
+    compared = None
+    if against is not None:
+        compared = compare(corpus, against, all_words=all_words, least_texts=least_texts, progress=progress)
+    words = tuple(_words(corpus, summary, question, all_words, least_texts) for question in summary.questions)
+    disagreed = text_table(corpus, summary, order="disagreement", limit=TEXTS_SHOWN)
+    wrong = text_table(corpus, summary, wrong=True, order="confidence", limit=TEXTS_SHOWN)
+    confusions = tuple(summary.mistakes.confusions())
+    guilty = {
+        (method, own.mistake): summary.mistakes.words(method, own.mistake, all_words=all_words, least_texts=least_texts)
+        for own in confusions
+        for method in summary.mistakes.methods(own.mistake)
+    }
+    listed = [line.row for line in (*disagreed.lines, *wrong.lines)]
+    wishes = [*_of_mistakes(guilty), *_interleaved([list(_wishes(own)) for own in words])]
+    other = Examples()
+    if compared is not None and against is not None:
+        wishes = [*_of_differences(compared), *wishes]
+        other = choose(against, [], _of_differences(compared, other=True))
+    return Findings(
+        corpus,
+        against,
+        summary,
+        all_words,
+        least_texts,
+        words,
+        tuple(summary.pairs),
+        disagreed,
+        summary.mistakes.accuracy,
+        confusions,
+        guilty,
+        wrong,
+        compared,
+        choose(corpus, list(dict.fromkeys(listed)), wishes),
+        other,
+    )
+
+
+def _words(corpus: Corpus, summary: Summary, question: Question, all_words: bool, least_texts: int) -> Words:
+    signed = corpus.layout.methods.get(question.method, ("", True))[1]
+    every = summary.words.table(question, all_words=all_words, least_texts=least_texts)
+    absolute = summary.words.table(
+        question, order="absolute", all_words=all_words, least_texts=least_texts, limit=ABSOLUTE_SHOWN
+    )
+    lines = {(line.word, line.side): line for line in (*every.lines[:WORDS_SHOWN], *absolute.lines)}
+    signs = summary.words.table(question, order="signs", all_words=all_words, least_texts=least_texts)
+    return Words(tuple(lines.values()), every, signs if signed else None)
+
+
+def wish_of(question: Question, line: WordLine, sign: int) -> Wish:
+    """For a text that shows a word at its strongest on one side."""
+    return Wish(question, line.word, line.side, sign, line.largest_row if sign >= 0 else line.smallest_row)
+
+
+def main_sign(line: WordLine) -> int:
+    return 1 if line.mean >= 0.0 else -1
+
+
+def _wishes(words: Words) -> Iterator[Wish]:
+    """The first words, then those that need a text on either side, then the rest as it is listed."""
+    firsts = [wish_of(words.question, line, main_sign(line)) for line in words.shown]
+    yield from firsts[:FIRST]
+    for line in words.signs.lines[:SIGNS_SHOWN] if words.signs is not None else ():
+        yield from (wish_of(words.question, line, sign) for sign in (1, -1))
+    yield from firsts[FIRST:]
+
+
+def _interleaved(lists: list[list[Wish]]) -> Iterator[Wish]:
+    """The first of each list, then the second of each, and so on."""
+    for k in range(max(map(len, lists), default=0)):
+        yield from (own[k] for own in lists if k < len(own))
+
+
+def _of_mistakes(guilty: dict[tuple[str, Mistake], list[GuiltyWord]]) -> list[Wish]:
+    return [
+        Wish(Question(method, mistake.label), line.word, line.side, 1, line.row)
+        for (method, mistake), lines in guilty.items()
+        for line in lines[:MISTAKE_WORDS_SHOWN]
+    ]
+
+
+def _of_differences(compared: Compared, *, other: bool = False) -> list[Wish]:
+    return [
+        Wish(table.question, line.word, line.side, 0, line.other_row if other else line.row)
+        for table in compared.questions
+        for line in table.lines[:DIFFERENCES_SHOWN]
+        if line.told
+    ][:DIFFERENCE_EXAMPLES]

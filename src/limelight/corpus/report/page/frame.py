@@ -1,0 +1,112 @@
+"""The page of a report: one file that needs nothing else, whatever the texts and labels hold.
+
+Everything that comes from texts, labels or names goes through `markup`. The page runs one script, its own, and forbids
+all others; nothing is fetched. All is there without the script, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.report.page.differences import differences_section
+from limelight.corpus.report.page.disagreement import disagreement_section
+from limelight.corpus.report.page.mistakes import mistakes_section
+from limelight.corpus.report.page.names import model_name
+from limelight.corpus.report.page.signs import signs_section
+from limelight.corpus.report.page.texts import texts_section
+from limelight.corpus.report.page.words import words_section
+from limelight.corpus.report.script import SCRIPT, STYLE
+from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
+from limelight.render.html.escaping import isolated, safe
+from limelight.render.html.page_frame import page_footer, page_head
+from limelight.render.html.script import policy
+from limelight.render.html.stylesheet import SCOPE, page_stylesheet
+from limelight.render.numbers import percent
+
+
+def page(findings: Findings, about: Mapping[str, str]) -> str:
+    """The whole page."""
+    body = [
+        *_head(findings),
+        *words_section(findings),
+        *signs_section(findings),
+        *disagreement_section(findings),
+        *mistakes_section(findings),
+        *differences_section(findings),
+        *texts_section(findings),
+        *_footer(findings, about),
+    ]
+    style = f"\n{page_stylesheet()}\n{STYLE.replace('.S', f'.{SCOPE}')}"
+    return "\n".join(
+        [
+            *page_head(safe(_title(findings)), style, policy(SCRIPT)),
+            "<body>",
+            f'<main class="{SCOPE}">',
+            *body,
+            "</main>",
+            f"<script>{SCRIPT}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _title(findings: Findings) -> str:
+    return f"What {model_name(findings.corpus)} does with {len(findings.summary.texts):,} texts"
+
+
+def _head(findings: Findings) -> Iterator[str]:
+    corpus, texts = findings.corpus, findings.summary.texts
+    yield f'<h1 class="t0">{isolated(_title(findings))}</h1>'
+    yield '<ul class="figures">'
+    yield _figure(f"{len(texts):,}", "texts")
+    yield _figure(f"{len(corpus.methods)}", "method" + "s" * (len(corpus.methods) != 1))
+    if findings.accuracy is not None:
+        right, low, high = findings.accuracy.share
+        of = f"right of {findings.accuracy.labelled:,} with a label ({safe(percent(low))} to {safe(percent(high))})"
+        yield _figure(safe(percent(right)), of)
+    if texts.failed:
+        yield _figure(f"{texts.failed:,}", "could not be explained")
+    yield "</ul>"
+    if not corpus.is_complete:
+        yield (
+            f'<p class="notice">The run is not finished: {len(corpus.shards()):,} of {corpus.n_shards:,} shards are '
+            "there, and this is what they say.</p>"
+        )
+    for own in (corpus, findings.against):
+        if own is not None and not own.is_checked:
+            yield f'<p class="notice">{isolated(own.folder.name)} was {safe(UNCHECKED)}.</p>'
+    if not corpus.layout.keep_text:
+        yield f'<p class="notice">{safe(NO_TEXT)}; run the corpus with --keep-text to see the texts.</p>'
+    yield '<nav class="contents" aria-label="Contents">'
+    for anchor, title, is_there in _contents(findings):
+        if is_there:
+            yield f'<a href="#{anchor}">{title}</a>'
+    yield "</nav>"
+
+
+def _contents(findings: Findings) -> list[tuple[str, str, bool]]:
+    return [
+        ("words", "Words", True),
+        ("signs", "Changing signs", any(own.signs is not None for own in findings.words)),
+        ("disagreement", "Where methods disagree", bool(findings.pairs)),
+        ("mistakes", "Where the model is wrong", findings.accuracy is not None),
+        ("differences", "The other run", findings.compared is not None),
+        ("texts", "Texts", True),
+    ]
+
+
+def _figure(value: str, what: str) -> str:
+    return f'<li><strong>{value}</strong><span class="quiet">{what}</span></li>'
+
+
+def _footer(findings: Findings, about: Mapping[str, str]) -> Iterator[str]:
+    asked = findings.corpus.manifest.get("asked", {})
+    facts = {name: asked.get(name) for name in ("output", "removal", "features", "seed") if asked.get(name) is not None}
+    yield from page_footer(
+        about,
+        f"<p>corpus: {isolated(findings.corpus.folder.name)}</p>",
+        "".join(f"<p>{safe(name)}: {isolated(value)}</p>" for name, value in facts.items()),
+    )

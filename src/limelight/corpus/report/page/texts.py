@@ -1,0 +1,121 @@
+"""Texts on the page: as lines of the tables that lead to them, and whole, with the weights of each method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from limelight.corpus.analysis.examples import Examples
+from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.analysis.texts import TextLine
+from limelight.corpus.report.page.table import LONGEST_NAME, table_of
+from limelight.explanation.result import Explanation
+from limelight.explanation.significance import warnings_of
+from limelight.render.html.article import headline
+from limelight.render.html.escaping import isolated, safe, shortened
+from limelight.render.html.text import Coloured, order_of
+from limelight.render.numbers import percent
+from limelight.render.palette import legend
+
+LONG_TEXT = 60
+"""Words from which a text is shown by one method at first."""
+
+
+def texts_table(findings: Findings, lines: Sequence[TextLine], *, disagreement: bool) -> Iterator[str]:
+    if not lines:
+        yield "<p>There are none.</p>"
+        return
+    rows = []
+    for line in lines:
+        beginning = f'<td class="begin" dir="auto">{safe(line.beginning)}</td>'
+        confidence = "" if math.isnan(line.confidence) else safe(percent(line.confidence))
+        says = f'<td data-v="{_known(line.confidence)}">{isolated(line.label)} {confidence}</td>'
+        cells = [beginning, says]
+        if disagreement and line.methods is not None:
+            names = " and ".join(isolated(findings.called(own)) for own in line.methods)
+            cells.append(f"<td>{names}</td>")
+            cells.append(f'<td data-v="{line.disagreement!r}">{safe(percent(line.disagreement))}</td>')
+            cells.append(f'<td data-v="{line.at_least!r}">{safe(percent(line.at_least))}</td>')
+        else:
+            cells.append(f"<td>{isolated(line.truth)}</td>")
+        name = f'<a href="#row-{line.row}">{isolated(shortened(line.id, LONGEST_NAME))}</a>'
+        find = safe(line.beginning)
+        rows.append(f'<tr data-find="{find}"><th class="name" scope="row">{name}</th>{"".join(cells)}</tr>')
+    more = ["methods", "disagreement", "at least"] if disagreement else ["true label"]
+    yield from table_of("texts", ["text", "begins", "the model says", *more], rows)
+
+
+def _known(value: float) -> str:
+    return repr(value) if math.isfinite(value) else ""
+
+
+def texts_section(findings: Findings) -> Iterator[str]:
+    yield '<section id="texts"><h2 class="t1">Texts</h2>'
+    yield (
+        '<p class="quiet">Those that the tables lead to. The deeper a colour, the larger the weight within its row; '
+        "words without colour are not distinguishable from 0.</p>"
+    )
+    yield _legend(findings.examples)
+    for row in findings.examples.rows:
+        yield from _article(findings.examples, row, "row")
+    if findings.other_examples.documents and findings.against is not None:
+        yield f"<h3>Of the other run, {isolated(findings.against.folder.name)}</h3>"
+        for row in findings.other_examples.rows:
+            yield from _article(findings.other_examples, row, "other")
+    yield "</section>"
+
+
+def _legend(examples: Examples) -> str:
+    explanations = [own for document in examples.documents.values() for own in document.explanations]
+    if not explanations:
+        return ""
+    letters = {"blue": "b", "orange": "o", "grey": "g"}
+    entries = (
+        f'<span><mark class="{letters[hue]}12">\u2002\u2002</mark> {isolated(meaning)}</span>'
+        for hue, meaning in legend(explanations)
+    )
+    return f'<p class="legend quiet">{"".join(entries)}</p>'
+
+
+def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
+    document = examples.documents[row]
+    yield f'<article class="text" id="{anchor}-{document.row}">'
+    yield f"<h3>{isolated(shortened(document.id, LONGEST_NAME))}</h3>"
+    if document.prediction is not None:
+        truth = ""
+        if document.truth is not None:
+            is_wrong = document.truth not in document.prediction.assigned
+            truth = f" · {'<strong>wrong</strong>, ' if is_wrong else ''}labelled {isolated(document.truth)}"
+        yield f'<p class="quiet">{headline(document.prediction)}{truth}</p>'
+    for error in dict.fromkeys(document.errors.values()):
+        yield f'<p class="warning">⚠ {safe(error)}</p>'
+    groups = groupby(document.explanations, key=lambda e: (e.target, e.against))
+    for (target, against), members in groups:
+        explanations = list(members)
+        if len({(e.target, e.against) for e in document.explanations}) > 1:
+            rather = "" if against is None else f" rather than {isolated(against)}"
+            yield f'<p class="quiet">Why {isolated(target)}{rather}?</p>'
+        yield from _rows(examples, explanations)
+    yield "</article>"
+
+
+def _rows(examples: Examples, explanations: Sequence[Explanation]) -> Iterator[str]:
+    is_long = len(order_of(explanations[0])) > LONG_TEXT
+    drawn = [Coloured.of(own, inline=False, aligned=not is_long) for own in explanations]
+    first, *rest = (_coloured_row(own, examples.number(own.explanation.method)) for own in drawn)
+    yield first
+    if is_long and rest:
+        other = f"{len(rest)} other method{'s' * (len(rest) != 1)}"
+        yield f"<details><summary>The same text by {other}</summary>{''.join(rest)}</details>"
+    else:
+        yield from rest
+
+
+def _coloured_row(own: Coloured, m: int) -> str:
+    warnings = warnings_of(own.explanation)
+    warned = f' <span title="{safe(" ".join(warnings))}">⚠</span>' if warnings else ""
+    return (
+        f'<div class="row" data-m="{m}"><div class="name"><strong>{isolated(own.explanation.label)}</strong>'
+        f'{warned}</div><div class="words" dir="auto">{own.text()}</div></div>'
+    )

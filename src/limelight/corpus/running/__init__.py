@@ -1,0 +1,1 @@
+"""Running a corpus: sources, workers and the rows of shards."""

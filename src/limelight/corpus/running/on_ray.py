@@ -1,0 +1,201 @@
+"""A corpus on a Ray cluster: actors that load the model once and are given one shard after the other.
+
+Ray's core alone is used. The driver reads the data and writes the shards; actors get rows and give back the bytes of a
+file, so they need no common disk, but limelight and the model must be there. An actor that dies, or whose node does, is
+replaced by a new one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from limelight.core.progress import SILENT
+from limelight.corpus.running.explain_rows import Questions
+from limelight.corpus.running.model_source import Loaded, Loading
+from limelight.corpus.running.waiting_for_ray import Patience
+from limelight.corpus.running.workers import Done, Lost, Ready, Task, compute
+from limelight.corpus.store.schema import Layout
+from limelight.errors import InputError, LimelightError
+
+LOCAL = "local"
+"""The address of a cluster that is begun on this machine, and ends with the run."""
+_LOOK_SECONDS = 1.0
+"""Between two looks at the clock and the keyboard while nothing is answered."""
+
+
+class _Computer:
+    """What runs in an actor; it loads its model when it is asked what it is."""
+
+    def __init__(self, loading: Loading, questions: Questions, layout: Layout) -> None:
+        self._loading, self._questions, self._layout = loading, questions, layout
+
+    def has_begun(self) -> None:
+        """Answered as soon as the actor has a place: loading a model may take much longer."""
+
+    def ready(self) -> Ready | LimelightError:
+        """What this actor is, for the driver to compare."""
+        try:
+            self._loaded = Loaded(self._loading.load(), self._loading)
+            return Ready.here(self._loaded, self._questions)
+        except LimelightError as error:
+            return error
+
+    def compute(self, task: Task) -> Done | LimelightError:
+        """A shard; an error that a user can put right is an answer like any other."""
+        try:
+            return compute(self._loaded.model, task, self._questions, self._layout)
+        except LimelightError as error:
+            return error
+
+
+@dataclass(eq=False)
+class _Worker:
+    """An actor, and the answers that it owes: whether it has begun, what it is, and its shard. Each is None once it is
+    there."""
+
+    actor: Any
+    begun: Any
+    ready: Any
+    result: Any = None
+    task: Task | None = None
+
+    @property
+    def owes(self) -> Any:
+        """The answer that is next; None of one that has nothing to do."""
+        return next((own for own in (self.begun, self.ready, self.result) if own is not None), None)
+
+
+class RayActors:
+    """A crew of actors. A shard is given to one that has said what it is: one that never gets a place holds none."""
+
+    def __init__(
+        self,
+        workers: int,
+        loading: Loading,
+        questions: Questions,
+        layout: Layout,
+        address: str | None,
+        gpus_per_worker: float,
+        say: Callable[[str], None] = SILENT.say,
+    ) -> None:
+        self._ray = _library()
+        self._began = not self._ray.is_initialized()
+        if self._began:
+            self._connect(address, workers)
+        self._setup = loading, questions, layout
+        self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(_Computer)
+        self._size = workers
+        self._queue: deque[Task] = deque()
+        """What is not given to an actor yet."""
+        gpus = f" and {gpus_per_worker:g} GPU" if gpus_per_worker else ""
+        wanted = f"{workers} worker{'' if workers == 1 else 's'} of 1 CPU{gpus} asked for"
+        self._patience = Patience(self._began and address is None, wanted, say)
+        self._workers: list[_Worker] = [self._begin() for _ in range(workers)]
+
+    def _connect(self, address: str | None, workers: int) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address is None:  # without a word Ray takes a cluster that runs here already, or that RAY_ADDRESS names
+            options |= {"address": LOCAL, "num_cpus": workers, "include_dashboard": False}
+        else:
+            options["address"] = address
+        try:
+            self._ray.init(**options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            where = "on this machine" if address is None else f"at {address}"
+            raise InputError(f"no Ray cluster could be reached {where} ({error!s:.200}): check its address") from error
+
+    def _begin(self) -> _Worker:
+        """A new actor, which is asked what it is before anything else."""
+        actor = self._actor.remote(*self._setup)
+        return _Worker(actor, actor.has_begun.remote(), actor.ready.remote())
+
+    @property
+    def room(self) -> int:
+        return self._size - self.busy
+
+    @property
+    def busy(self) -> int:
+        return len(self._queue) + sum(worker.task is not None for worker in self._workers)
+
+    def give(self, task: Task) -> None:
+        self._queue.append(task)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Let actors that are ready and idle begin; where one is missing for what is left, a new one begins."""
+        for worker in self._workers:
+            if self._queue and worker.owes is None:
+                worker.task = self._queue.popleft()
+                worker.result = worker.actor.compute.remote(worker.task)
+        coming = sum(worker.ready is not None for worker in self._workers)
+        for _ in range(min(len(self._queue) - coming, self._size - len(self._workers))):
+            self._workers.append(self._begin())
+
+    def answers(self) -> list[Done | Lost | Ready]:
+        while True:
+            self._hand_out()
+            owed = {worker.owes: worker for worker in self._workers if worker.owes is not None}
+            there, _ = self._ray.wait(list(owed), num_returns=1, timeout=_LOOK_SECONDS)
+            answers = [said for own in there if (said := self._answer(owed[own])) is not None]
+            if answers:
+                return answers
+            self._patience.look(any(worker.begun is None for worker in self._workers), self._nodes)
+
+    def _answer(self, worker: _Worker) -> Done | Lost | Ready | None:
+        """What an actor says: that it has begun, what it is, then its shard. None where the driver need not know."""
+        try:
+            said = self._ray.get(worker.owes)
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.OutOfMemoryError) as error:
+            return self._lost(worker, f"an actor of Ray is gone ({' '.join(str(error).split()):.160})")
+        except self._ray.exceptions.ObjectLostError as error:
+            return self._lost(worker, f"Ray lost a shard ({error!s:.160})")
+        except self._ray.exceptions.RayTaskError as error:
+            if worker.ready is None:
+                raise
+            return self._lost(worker, f"an actor of Ray could not load the model ({error.cause!r:.160})")
+        if isinstance(said, LimelightError):
+            raise said
+        if worker.begun is not None:
+            worker.begun = None
+            return None
+        if worker.ready is not None:
+            worker.ready = None
+        else:
+            worker.task = worker.result = None
+        answer: Done | Ready = said
+        return answer
+
+    def _lost(self, worker: _Worker, why: str) -> Lost | None:
+        """Its shard, or, of an actor that died before it had one, the shard that it would have been given: a model that
+        no actor survives ends the run. A new one begins when there is a shard for it."""
+        self._workers.remove(worker)
+        self._ray.kill(worker.actor)
+        task = worker.task
+        if task is None and self._queue:
+            task = self._queue.popleft()
+        return None if task is None else Lost(task.number, why)
+
+    def _nodes(self) -> int | None:
+        """How many nodes of the cluster are alive; None where it does not answer."""
+        try:
+            return sum(bool(node["Alive"]) for node in self._ray.nodes())
+        except Exception:  # what is wrong there is not told here: the clock goes on
+            return None
+
+    def close(self) -> None:
+        for worker in self._workers:
+            self._ray.kill(worker.actor)
+        self._workers = []
+        if self._began:
+            self._ray.shutdown()
+
+
+def _library() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError('a corpus on Ray needs ray, which is not installed: pip install "limelight[ray]"') from error
+    return ray

@@ -1,0 +1,289 @@
+"""The input of a run: files as a stream of rows, each with an id; a look at all of it before any work is done."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from limelight.core.progress import SILENT, Progress
+from limelight.corpus.running.shard_rows import Row
+from limelight.corpus.store.schema import CarriedType, carried_type
+from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
+from limelight.storage.labelled_texts import SUFFIXES, half_of_a_pair, is_table, label_string
+from limelight.storage.tables import place_name, stream
+from limelight.storage.unreadable import unreadable
+
+Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A file, a folder of files, a pattern such as "data/*.jsonl", or several of these."""
+_HASHED_AT_ONCE = 2**20
+_TOLD_EVERY = 1000
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which columns are what; at most the first `limit` rows."""
+
+    text: str = "text"
+    second: str | None = None
+    id: str | None = None
+    label: str | None = None
+    carried: tuple[str, ...] = ()
+    label_names: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name in (self.text, self.second, self.id, self.label) if name is not None] + [*self.carried]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "text_column": self.text,
+            "second_column": self.second,
+            "id_column": self.id,
+            "label_column": self.label,
+            "carry": list(self.carried),
+            "label_names": dict(self.label_names),
+            "limit": self.limit,
+        }
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a look at all rows found: how many there are, and what the carried columns hold."""
+
+    rows: int
+    carried: Mapping[str, CarriedType]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files and the columns that are read of them."""
+
+    files: tuple[Path, ...]
+    chosen: Chosen
+
+    def fingerprint(self) -> list[dict[str, Any]]:
+        """Name, size and SHA-256 of each file."""
+        return [{"name": file.name, **_digest(file)} for file in self.files]
+
+    def rows(self, carried: Mapping[str, CarriedType]) -> Iterator[Row]:
+        """All rows in their order, as they were found to be by a survey."""
+        for number, (_, _, values) in enumerate(self._records(), start=1):
+            text = _text(values, self.chosen)
+            row_id = own_id(number, text) if self.chosen.id is None else str(_whole(values[self.chosen.id]))
+            yield Row(
+                number,
+                row_id,
+                text,
+                self._truth(values),
+                {name: _as_type(values[name], kind) for name, kind in carried.items()},
+            )
+
+    def survey(self, labels: Sequence[str], progress: Progress = SILENT) -> Survey:
+        """Look at every row: what is wrong with an id, a label or a file is said before any work is done."""
+        kinds: dict[str, set[type]] = {name: set() for name in self.chosen.carried}
+        ids, rows, texts, not_one = array("Q"), 0, 0, None
+        progress.begin("looking at the data", 0)
+        for rows, (file, place, values) in enumerate(self._records(), start=1):
+            if all(isinstance(values[name], str) for name in self._text_columns):
+                texts += 1
+            elif not_one is None and values[self.chosen.text] is not None:
+                not_one = values[self.chosen.text]
+            if self.chosen.id is not None:
+                ids.append(_id_hash(file, place, values[self.chosen.id], self.chosen.id))
+            if self.chosen.label is not None:
+                self._check_label(file, place, values[self.chosen.label], labels)
+            for name, own in kinds.items():
+                own.add(_kind(values[name]))
+            if rows % _TOLD_EVERY == 0:
+                progress.advance(_TOLD_EVERY)
+        progress.end()
+        if rows == 0:
+            raise DataError(f"{self._named} has no rows: give a file with a text in each row")
+        if texts == 0:
+            raise DataError(
+                f"{self._named}: column {self.chosen.text!r} holds no text in any of {rows:,} rows, but "
+                f"{shown(not_one)}; name the right column by text_column"
+            )
+        self._check_repeated(ids)
+        return Survey(rows, {name: carried_type(list(own)) for name, own in kinds.items()})
+
+    @property
+    def _named(self) -> str:
+        more = "" if len(self.files) == 1 else f" and {len(self.files) - 1} more"
+        return f"{self.files[0]}{more}"
+
+    @property
+    def _text_columns(self) -> list[str]:
+        return [self.chosen.text] if self.chosen.second is None else [self.chosen.text, self.chosen.second]
+
+    def _records(self) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        """File, place in it and the columns that were asked for; no more rows than the limit."""
+        names, left = self.chosen.names, self.chosen.limit
+        for file in self.files:
+            if left == 0:
+                return
+            for place, values in stream(file, names, left):
+                if left is not None:
+                    left -= 1
+                yield file, place, dict(zip(names, values, strict=True))
+
+    def _truth(self, values: Mapping[str, Any]) -> str | None:
+        if self.chosen.label is None or _is_missing(values[self.chosen.label]):
+            return None
+        raw = label_string(self.files[0], values[self.chosen.label], 0, self.chosen.label)
+        return self.chosen.label_names.get(raw, raw)
+
+    def _check_label(self, file: Path, place: int, value: Any, labels: Sequence[str]) -> None:
+        if _is_missing(value):
+            return
+        raw = label_string(file, value, place, str(self.chosen.label))
+        if (name := self.chosen.label_names.get(raw, raw)) not in labels:
+            where = f"label in {file}, {place_name(file)} {place},"
+            try:
+                raise UnknownNameError(where, name, labels)
+            except UnknownNameError as error:
+                raise DataError(
+                    f"{error}; the model knows no other labels: name them by label_names, such as "
+                    f"{{{raw!r}: {labels[0]!r}}}, or name no label_column"
+                ) from error
+
+    def _check_repeated(self, ids: array[int]) -> None:
+        """That no id stands twice; hashes are compared first, which takes 16 bytes of memory for a row."""
+        hashes = np.frombuffer(ids, dtype=np.uint64) if len(ids) else np.zeros(0, dtype=np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        again = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+        if not len(again):
+            return
+        suspects = {int(order[i + step]) for i in again for step in (0, 1)}
+        seen: dict[str, str] = {}
+        for number, (file, place, values) in enumerate(self._records()):
+            if number in suspects:
+                own = str(_whole(values[str(self.chosen.id)]))
+                here = f"{file}, {place_name(file)} {place}"
+                if own in seen:
+                    raise DataError(
+                        f"{here}: the id {shown(own)} in column {self.chosen.id!r} was given before, in {seen[own]}; "
+                        "give each row an id of its own, or name no id column"
+                    )
+                seen[own] = here
+
+
+def find_files(given: Given) -> tuple[Path, ...]:
+    """The files that were named, those of folders and patterns by name."""
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    try:
+        members = [os.fspath(one) for one in several]
+    except TypeError as error:
+        raise ParameterError(f"data must be the path of a file, or several: got {shown(given)}") from error
+    if not members:
+        raise InputError("no data was named: give a file, a folder or a pattern")
+    files = [file for one in members for file in _found(str(one))]
+    for file in files:
+        if files.count(file) > 1:
+            raise InputError(f"{file} was named twice: name each file once")
+    return tuple(files)
+
+
+def _found(given: str) -> list[Path]:
+    path = Path(given).expanduser()
+    try:
+        if path.is_dir():
+            files = sorted(own for own in path.iterdir() if is_table(own) and not own.name.startswith((".", "_")))
+            if not files:
+                raise DataError(f"{path} holds no table: expected files that end in {', '.join(SUFFIXES)}")
+            return files
+        if path.exists():
+            return [path]
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if glob.has_magic(given):
+        matches = sorted(Path(own) for own in glob.glob(str(path), recursive=True) if Path(own).is_file())
+        if not matches:
+            raise DataError(f"no file matches {shown(given)}: check the pattern (the folder is {os.getcwd()})")
+        return matches
+    raise DataError(f"there is no file {shown(given)}: check the path (the current folder is {os.getcwd()})")
+
+
+def own_id(number: int, text: object) -> str:
+    """The id of a row that has none: its number and a hash of its content."""
+    content = text if isinstance(text, str) else json.dumps(text)
+    return f"{number}-{hashlib.blake2b(content.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+
+
+def problem_of(text: object) -> str | None:
+    """Why what stands in the place of a text is none; None where it is one."""
+    for own in text if isinstance(text, tuple) else (text,):
+        if own is None or own != own:  # pandas writes a missing text as a number that is none
+            return "the text is null: give a text with at least one word"
+        if not isinstance(own, str):
+            return f"the text is {shown(own)}, not a string: write it as one"
+        if half := half_of_a_pair(own):
+            return f"the text holds {half}: write the character in full"
+    return None
+
+
+def _text(values: Mapping[str, Any], chosen: Chosen) -> Any:
+    if chosen.second is None:
+        return values[chosen.text]
+    return values[chosen.text], values[chosen.second]
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers that passed through a column of floats are whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _id_hash(file: Path, place: int, value: Any, column: str) -> int:
+    here = f"{file}, {place_name(file)} {place}"
+    if _is_missing(value):
+        raise DataError(f"{here}: the id in column {column!r} is null; fill it in, or name no id column")
+    value = _whole(value)
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        raise DataError(f"{here}: the id is {shown(value)} in column {column!r}; ids are whole numbers or strings")
+    digest = hashlib.blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _kind(value: Any) -> type:
+    if type(value) is int and abs(value) > _LARGEST:
+        return str
+    return type(value) if value is None or isinstance(value, bool | int | float | str) else str
+
+
+def _as_type(value: Any, kind: CarriedType) -> Any:
+    if value is None or (kind == "string" and isinstance(value, str)):
+        return value
+    if kind == "string":
+        try:
+            return json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError):
+            return str(value)
+    return float(value) if kind == "double" else value
+
+
+def _digest(file: Path) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with file.open("rb") as opened:
+            while block := opened.read(_HASHED_AT_ONCE):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise unreadable(file, error) from error
+    return {"bytes": size, "sha256": digest.hexdigest()}

@@ -1,0 +1,1 @@
+"""The files of a corpus: schema, shards, hashes, and reading them back."""

@@ -1,0 +1,128 @@
+"""Seals: hashes by which whoever reads a run sees that it is what was written.
+
+A seal stands in the file that it is of, so it moves with the file and there is no moment at which one is there without
+the other. The manifest ends with the SHA-256 of itself. A shard has the SHA-256 of the manifest, its own number and the
+SHA-256 of itself among the metadata of its Parquet file, where other readers pass over them. Each hash is taken with
+zeros in its own place.
+
+Runs of version 0.2 have no seals. That a manifest should have one is said at its beginning as well, and shards of a
+sealed manifest have one: no change of one place makes a sealed file look like an old one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PLACE = "limelight.corpus.store.hashes"
+"""The key of a Parquet file's own metadata under which the seal stands."""
+ALGORITHM = "sha256"
+_HASHES, _OWN = "hashes", "sha256"
+"""The first and the last entry of a sealed manifest."""
+_DIGEST = 64
+_NUMBER = 8
+_SEAL = _DIGEST + 1 + _NUMBER + 1 + _DIGEST
+BLANK = "0" * _SEAL
+"""What stands in the place of a seal until there is one."""
+_END = re.compile(rb'"sha256": "([0-9a-f]{64})"\n}\n\Z')
+_SEALED = re.compile(rb"([0-9a-f]{64}) ([0-9]{8}) ([0-9a-f]{64})\Z")
+
+
+class Broken(ValueError):
+    """Not what was written; the message says how that is seen."""
+
+
+class Foreign(ValueError):
+    """A whole shard, but of another run."""
+
+
+# ── the manifest ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def seal_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """A manifest as its file holds it, with its seal."""
+    entries = {_HASHES: ALGORITHM, **manifest, _OWN: "0" * _DIGEST}
+    written = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    content = written.encode("utf-8", "backslashreplace")
+    digest = hashlib.sha256(content).hexdigest().encode()
+    found = _END.search(content)
+    assert found is not None
+    return content[: found.start(1)] + digest + content[found.end(1) :]
+
+
+def open_manifest(content: bytes) -> tuple[Any, str | None]:
+    """What a manifest says, and its hash, which the shards of its run have in their seals; None in a run of 0.2.
+
+    Broken where it is not what was written.
+    """
+    found = _END.search(content)
+    if found is None:
+        if f'"{_HASHES}"'.encode() in content:
+            raise Broken("its hash is missing at its end")
+        return _json(content), None
+    blanked = content[: found.start(1)] + b"0" * _DIGEST + content[found.end(1) :]
+    digest = found[1].decode()
+    if hashlib.sha256(blanked).hexdigest() != digest:
+        raise Broken("its content is not that of its SHA-256")
+    return _json(content), digest
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise Broken(f"it is no JSON: {error!s:.100}" if content else "it is empty") from error
+
+
+# ── shards ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Shards:
+    """What a run says of its shards: the hash of its manifest, None in a run of 0.2, and how many there are."""
+
+    run: str | None
+    count: int
+
+    def seal(self, number: int, content: bytes) -> bytes:
+        """The bytes of a shard with the seal of this run; as they are in a run of 0.2, which goes on without."""
+        if self.run is None:
+            return content
+        at = _place(content)
+        if at is None:
+            raise ValueError("these are not the bytes of a shard: there is no place for a seal")
+        own = at + _SEAL - _DIGEST
+        blank = f"{self.run} {number:0{_NUMBER}d} {'0' * _DIGEST}"  # one of another run may stand there
+        content = content[:at] + blank.encode() + content[at + _SEAL :]
+        digest = hashlib.sha256(content).hexdigest()
+        return content[:own] + digest.encode() + content[own + _DIGEST :]
+
+    def check(self, number: int, content: bytes) -> None:
+        """Broken where these are not the bytes of this shard as they were written, Foreign where they are another
+        run's."""
+        at = _place(content)
+        found = None if at is None else _SEALED.match(content[at : at + _SEAL])
+        if at is None or found is None:
+            if self.run is not None:
+                raise Broken("it is not what was written" if content else "it is empty")
+            return
+        own, digest = at + _SEAL - _DIGEST, hashlib.sha256()
+        for piece in (memoryview(content)[:own], b"0" * _DIGEST, memoryview(content)[own + _DIGEST :]):
+            digest.update(piece)
+        if digest.hexdigest().encode() != found[3]:
+            raise Broken("its content is not that of its SHA-256")
+        if self.run is None or found[1] != self.run.encode():
+            raise Foreign("its seal names another manifest")
+        if int(found[2]) != number:
+            raise Broken(f"it holds shard {int(found[2])}")
+
+
+def _place(content: bytes) -> int | None:
+    """Where the seal of a shard begins: Parquet writes a string behind its length, and this one behind its key."""
+    head = PLACE.encode() + b"\x18" + bytes([_SEAL & 0x7F | 0x80, _SEAL >> 7])
+    at = content.rfind(head)
+    return None if at < 0 else at + len(head)

@@ -1,0 +1,366 @@
+"""A corpus that was run, read back: explanations one by one, tables shard by shard, a data frame."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from limelight.corpus.store.hashes import Broken, Shards, open_manifest
+from limelight.corpus.store.run_folder import MANIFEST, SHARDS, read_shard, shard_number
+from limelight.corpus.store.schema import METADATA, Layout, arrow_library
+from limelight.corpus.store.unhashed import check_unsealed
+from limelight.errors import DataError, InputError
+from limelight.explanation.result import Explanation, GroupWeights, Prediction
+from limelight.explanation.serialization import Written
+from limelight.inputs.document import Text
+from limelight.storage.files import reason
+
+if TYPE_CHECKING:
+    from limelight.corpus.analysis.summary import Summary
+    from limelight.corpus.analysis.texts import TextOrder, TextTable
+    from limelight.corpus.analysis.words import WordOrder, WordTable
+
+UNCHECKED = "written by limelight 0.2 without hashes, so damage to its files may not be seen"
+NO_TEXT = "the text was not kept: its words stand at their places, and all between them is blank"
+
+
+def open(folder: str | os.PathLike[str]) -> Corpus:
+    """The corpus that `limelight corpus run` wrote to a folder, finished or not: what it holds by now."""
+    path = Path(folder)
+    file = path / MANIFEST
+    try:
+        manifest, run = open_manifest(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(
+            f"{path} holds no corpus: there is no {MANIFEST} in it; give a folder of limelight corpus run"
+        ) from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read ({reason(error)}): check its permissions and the disk") from error
+    except Broken as error:
+        raise DataError(
+            f"{file} is damaged ({error}): put a copy of it back, or run the corpus again in another folder"
+        ) from error
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("layout"), dict):
+        raise DataError(f"{file} is no manifest of a corpus: give a folder of limelight corpus run")
+    corpus = Corpus(path, manifest, Layout.from_json(manifest["layout"], file), run)
+    try:
+        corpus.n_documents, corpus.n_shards  # noqa: B018 - what the properties rely on
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{file} is damaged ({error!r:.80}): run the corpus again in another folder") from error
+    return corpus
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a corpus: its row, and what each method says of it; `errors` where one says nothing."""
+
+    id: str
+    row: int
+    truth: str | None
+    prediction: Prediction | None
+    explanations: tuple[Explanation, ...]
+    errors: Mapping[str, str]
+    carried: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The explanations of many documents, in the order of their rows; iterate over it to get them one by one.
+
+    `manifest` is what the run was asked for; `layout` what all rows share. `run` is the hash of the manifest, which the
+    shards have in their seals; None in a run of version 0.2, which has no hashes.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    layout: Layout
+    run: str | None = None
+
+    def __repr__(self) -> str:
+        done = "" if self.is_complete else f", {len(self.shards())} of {self.n_shards} shards so far"
+        return f"<Corpus {str(self.folder)!r}: {self.n_documents:,} documents, {', '.join(self.methods)}{done}>"
+
+    def __iter__(self) -> Iterator[Explanation]:
+        """Every explanation, in the order of the rows; documents that could not be explained are left out."""
+        for table in self.tables():
+            for record in table.to_pylist():
+                if record["error"] is None:
+                    yield explanation_of(record, self.layout)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.layout.labels
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(self.layout.methods)
+
+    @property
+    def n_documents(self) -> int:
+        """Rows of the input that the run is about."""
+        return int(self.manifest["input"]["rows"])
+
+    @property
+    def n_shards(self) -> int:
+        return int(self.manifest["shards"]["count"])
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.shards()) == self.n_shards
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether damage to the files is always seen: each has a hash. Version 0.2 wrote none."""
+        return self.run is not None
+
+    def shards(self) -> list[Path]:
+        """The Parquet files that are there, in the order of their rows: for pandas, polars or DuckDB to read."""
+        try:
+            files = [entry for entry in (self.folder / SHARDS).iterdir() if shard_number(entry.name) is not None]
+        except FileNotFoundError:
+            return []
+        return sorted(files)
+
+    def tables(self, columns: Sequence[str] | None = None, numbers: Collection[int] | None = None) -> Iterator[Any]:
+        """The shards as Arrow tables, one at a time; only some columns, or shards, where these are named."""
+        library, shards = arrow_library(), Shards(self.run, self.n_shards)
+        for file in self.shards():
+            if numbers is not None and shard_number(file.name) not in numbers:
+                continue
+            content = read_shard(file, shards)  # what is parsed are the bytes that were checked
+            try:
+                table = library.parquet.read_table(
+                    library.BufferReader(content), columns=None if columns is None else list(columns)
+                )
+                metadata = (table.schema.metadata or {}).get(METADATA)
+                if metadata is not None:
+                    Layout.from_json(json.loads(metadata), file)
+                    if not self.is_checked:
+                        check_unsealed(table, self.layout, self.n_documents)
+            except DataError:
+                raise
+            except Exception as error:  # it raises its own errors, and the system's
+                raise DataError(
+                    f"{file} cannot be read as Parquet ({reason(error)!s:.200}): remove it, and give the command again"
+                ) from error
+            if metadata is None:
+                raise DataError(f"{file} is no part of a corpus: it was written by something else; remove it")
+            yield table
+
+    def documents(self) -> Iterator[Document]:
+        """Document by document, with what each method says of it."""
+        for table in self.tables():
+            yield from self.grouped(table.to_pylist())
+
+    def grouped(self, records: Iterable[dict[str, Any]]) -> Iterator[Document]:
+        """Rows of the tables as documents; those of one document follow each other."""
+        own: list[dict[str, Any]] = []
+        for record in records:
+            if own and record["row"] != own[0]["row"]:
+                yield self._document(own)
+                own = []
+            own.append(record)
+        if own:
+            yield self._document(own)
+
+    # ── what all texts say together ───────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Words, mistakes and disagreements, of the shards that are there when it is first asked for: one pass."""
+        from limelight.corpus.analysis.summary import summary_of
+
+        return summary_of(self)
+
+    def words(
+        self,
+        method: str | None = None,
+        target: str | None = None,
+        against: str | None = None,
+        *,
+        order: WordOrder = "effect",
+        contains: str | None = None,
+        all_words: bool = False,
+        least_texts: int = 5,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> WordTable:
+        """The words of all texts that were asked about `target`, with their mean effects and intervals.
+
+        Without a method or target: the first that there is (`summary.questions` has them all). `contains` keeps the
+        words that hold this; `all_words` lists stop words and punctuation too; words in fewer than `least_texts` texts
+        are left out. `limit` lines from `offset` on.
+        """
+        words = self.summary.words
+        return words.table(
+            words.question(method, target, against),
+            order=order,
+            contains=contains,
+            all_words=all_words,
+            least_texts=least_texts,
+            offset=offset,
+            limit=limit,
+        )
+
+    def texts(
+        self,
+        *,
+        wrong: bool | None = None,
+        failed: bool | None = None,
+        label: str | None = None,
+        truth: str | None = None,
+        disagreement: float | None = None,
+        contains: str | None = None,
+        order: TextOrder = "row",
+        offset: int = 0,
+        limit: int = 50,
+    ) -> TextTable:
+        """The texts that pass all filters: right or wrong, explained or not, by predicted and true label, by the least
+        disagreement of two methods, by a word that has a weight. `limit` lines from `offset` on."""
+        from limelight.corpus.analysis.texts import text_table
+
+        return text_table(
+            self,
+            self.summary,
+            wrong=wrong,
+            failed=failed,
+            label=label,
+            truth=truth,
+            disagreement=disagreement,
+            contains=contains,
+            order=order,
+            offset=offset,
+            limit=limit,
+        )
+
+    def _document(self, records: Sequence[dict[str, Any]]) -> Document:
+        explained = [record for record in records if record["error"] is None]
+        explanations = tuple(explanation_of(record, self.layout) for record in explained)
+        first = records[0]
+        return Document(
+            first["id"],
+            first["row"],
+            first["truth"],
+            explanations[0].prediction if explanations else None,
+            explanations,
+            {record["method"]: record["error"] for record in records if record["error"] is not None},
+            {name: first[name] for name in self.layout.carried},
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row per document, method, target and feature, in their order.
+
+        Columns: id, row, truth, label, method, target, feature, weight, stderr (NaN where there is none), and the ones
+        that were carried through; of these `feature` and `weight` have " (carried)" behind their names. All of it is in
+        memory at once: for more than that, see `tables`.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
+        once = ["id", "row", "truth", "label", "method", "target", *self.layout.carried]
+        frames = [_exploded(table, once) for table in self.tables([*once, "error", "features", "weights", "stderr"])]
+        frames = frames or [pandas.DataFrame(columns=_framed(once))]
+        return pandas.concat(frames, ignore_index=True)
+
+
+def _exploded(table: Any, once: Sequence[str]) -> Any:
+    """One row per feature."""
+    import pyarrow.compute
+
+    table = table.filter(pyarrow.compute.is_null(table["error"])).combine_chunks()
+    features, weights = table["features"], table["weights"]
+    counts = np.asarray(pyarrow.compute.list_value_length(features), dtype=np.int64)
+    stderr = [np.full(n, np.nan) if e is None else e for e, n in zip(_lists(table["stderr"]), counts, strict=True)]
+    frame = table.select(list(once)).take(np.repeat(np.arange(table.num_rows), counts)).to_pandas()
+    frame.columns = [*once[:6], *map(_carried, once[6:])]
+    frame["feature"] = pyarrow.compute.list_flatten(features).to_pandas().to_numpy()
+    frame["weight"] = np.asarray(pyarrow.compute.list_flatten(weights))
+    frame["stderr"] = np.concatenate(stderr) if stderr else np.zeros(0)
+    return frame[_framed(once)]
+
+
+def _framed(once: Sequence[str]) -> list[str]:
+    """The columns of a frame in their order: the carried ones last."""
+    return [*once[:6], *_OF_FEATURES, *map(_carried, once[6:])]
+
+
+_OF_FEATURES = ("feature", "weight", "stderr")
+
+
+def _carried(name: str) -> str:
+    """What a carried column is called beside those of a frame: none of them takes its place."""
+    return f"{name} (carried)" if name in _OF_FEATURES else name
+
+
+def _lists(column: Any) -> list[Any]:
+    """A column of lists of numbers as arrays, or None."""
+    return [None if not own.is_valid else np.asarray(own.values) for own in column]
+
+
+def explanation_of(record: Mapping[str, Any], layout: Layout) -> Explanation:
+    """The explanation of one row, as a dictionary of its columns."""
+    details = json.loads(record["details"])
+    written = Written("row of a corpus", details)
+    spans = tuple(tuple((span["start"], span["end"]) for span in own) for own in record["spans"])
+    sides = None if record["sides"] is None else tuple(record["sides"])
+    label, signed = layout.methods.get(record["method"], (record["method"], True))
+    text, kept = text_of(record, layout, spans, sides)
+    diagnostics = written.settings("diagnostics")
+    groups = details.get("groups")
+    return Explanation(
+        text=text,
+        method=record["method"],
+        label=label,
+        signed=signed,
+        target=record["target"],
+        against=record["against"],
+        features=tuple(record["features"]),
+        weights=np.array(record["weights"], dtype=np.float64),
+        spans=spans,
+        sides=sides,
+        stderr=None if record["stderr"] is None else np.array(record["stderr"], dtype=np.float64),
+        exact=record["accuracy"] in ("exact", "bounded"),
+        prediction=Prediction(
+            record["label"],
+            layout.labels,
+            np.array(record["logits"], dtype=np.float64),
+            None if record["probabilities"] is None else np.array(record["probabilities"], dtype=np.float64),
+            layout.kind,  # type: ignore[arg-type]
+        ),
+        seconds=0.0,  # times stand beside the corpus
+        evaluations=record["evaluations"],
+        parameters=written.settings("parameters"),
+        diagnostics={**diagnostics, "warnings": list(record["warnings"])},
+        notices=(*record["notices"], *(() if kept else (NO_TEXT,))),
+        groups=None if groups is None else GroupWeights.from_dict(groups, text, len(spans)),
+    )
+
+
+def text_of(
+    record: Mapping[str, Any], layout: Layout, spans: Sequence[Any], sides: Sequence[int] | None
+) -> tuple[Text, bool]:
+    """The text of a row, and whether it is the one that was given: else its features, each at its places."""
+    if layout.keep_text:
+        return ((record["text"], record["second"]) if layout.pairs else record["text"]), True
+    if sides is None:
+        return _blank(record["features"], spans, [True] * len(spans)), False
+    first, second = (_blank(record["features"], spans, [own == side for own in sides]) for side in (0, 1))
+    return (first, second), False
+
+
+def _blank(features: Sequence[str], spans: Sequence[Any], chosen: Sequence[bool]) -> str:
+    """Blanks, with each chosen feature at its places."""
+    places = [(start, end, name) for name, own, is_one in zip(features, spans, chosen, strict=True) if is_one
+              for start, end in own]  # fmt: skip
+    letters = [" "] * max((end for _, end, _ in places), default=0)
+    for start, end, name in places:
+        letters[start:end] = name[: end - start].ljust(end - start)
+    return "".join(letters)

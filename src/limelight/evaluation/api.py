@@ -1,0 +1,203 @@
+"""evaluate(): which explanations to trust for one model, on one's own texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from limelight.core.progress import SILENT, Progress
+from limelight.errors import shown
+from limelight.evaluation.evaluate_text import Record, judge
+from limelight.evaluation.plan import CHANCE_ORDERS, Asking, Plan, plan_of
+from limelight.evaluation.result import Evaluation, joined
+from limelight.inputs.features import Wanted
+from limelight.models.interface import Classifier, Removal
+from limelight.models.outputs import Output
+
+
+class Kept(Protocol):
+    """Where records are kept, so that an interrupted run goes on."""
+
+    def known(self, number: int) -> Record | None: ...
+
+    def keep(self, record: Record) -> None: ...
+
+
+def evaluate(
+    model: Classifier,
+    texts: Sequence[Any],
+    methods: Sequence[str] | str | None = None,
+    *,
+    measures: Sequence[str] | str | None = None,
+    ids: Sequence[int | str] | None = None,
+    target: str | None = None,
+    features: Wanted = "words",
+    removal: Removal | None = None,
+    output: Output | None = None,
+    rationales: Sequence[Any] | None = None,
+    counterfactuals: Sequence[Any] | None = None,
+    elsewhere: Mapping[str, Sequence[Any]] | None = None,
+    limits: str = "auto",
+    steps: int | None = None,
+    chance_orders: int = CHANCE_ORDERS,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Judge methods on a model and texts: which find the words that matter to it, and how sure that is.
+
+    `methods`: ids, or "all"; None stands for those that `compare` shows. What does not apply to the model is left out
+    and listed. `elsewhere`: explanations that were made elsewhere, {"name": [[("word", weight), ((start, end),
+    weight)], …]} with one list per text. `measures`: ids, "all", or None for the usual ones, without `sanity`,
+    `stability` and `sampling`, which explain each text again and again. `rationales`: for each text the spans that
+    people marked, or a 0 or 1 for each word between white space. `counterfactuals`: for each text its edited form of
+    another label. Where texts come in pairs a rationale is two of these, a counterfactual is a pair, and a span of an
+    explanation made elsewhere is (side, start, end). Measures that do not apply, such as flips of a regression, are
+    left out and listed like methods.
+
+    `removal` is how methods take words out ("mask" where a model can); scores are given under masking and deletion
+    both. `target`: a label; default for each text the predicted one, or the likeliest where labels do not exclude each
+    other. A regression of several outputs needs it. `limits`: "auto" knows the best possible order
+    where that is cheap (a single attention layer; up to twelve words), "search" also sends a beam for up to 40 words,
+    "found" takes the best of the orders at hand. `steps`: how many points of a curve are computed; default all.
+    `chance_orders`: random orders per text where the mean over all of them is not known. The other options are those of
+    methods.
+    """
+    asking = Asking(
+        methods=methods,
+        measures=measures,
+        ids=ids,
+        target=target,
+        features=features,
+        removal=removal,
+        output=output,
+        rationales=rationales,
+        counterfactuals=counterfactuals,
+        elsewhere=elsewhere,
+        limits=limits,
+        steps=steps,
+        chance_orders=chance_orders,
+        seed=seed,
+        options=options,
+    )
+    return judged(plan_of(model, texts, asking), SILENT if progress is None else progress)
+
+
+def judged(
+    plan: Plan, progress: Progress, kept: Kept | None = None, about: Mapping[str, Any] | None = None
+) -> Evaluation:
+    """Every text of a plan, those that were judged before taken from where they are kept."""
+    records: list[Record] = []
+    known = [None if kept is None else kept.known(number) for number in range(len(plan.texts))]
+    for name, why in (*plan.skipped.items(), *plan.unfit.items()):
+        progress.say(f"left out: {name}: {why}")
+    progress.begin("judging texts", len(plan.texts), sum(record is not None for record in known))
+    try:
+        for number, before in enumerate(known):
+            record = before
+            if record is None:
+                record = judge(plan, number)
+                if kept is not None:
+                    kept.keep(record)
+                progress.advance()
+            records.append(record)
+    finally:
+        progress.end()
+    first = {text: number for number, text in reversed(list(enumerate(plan.texts)))}
+    return joined(
+        {**_about(plan, records), **(about or {})},
+        [_document(record, first[plan.texts[record.number]]) for record in records],
+        _methods(plan, records),
+        [record.values for record in records],
+    )
+
+
+def _document(record: Record, first: int) -> dict[str, Any]:
+    """`copy_of`: the number of the first text that is the same, where there is one before it."""
+    said = {"id": record.id, "words": record.words, "label": record.label, "target": record.target}
+    return said if first == record.number else {**said, "copy_of": first}
+
+
+def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
+    import limelight
+
+    asking = plan.asking
+    notices = [f"text {record.id}: {notice}" for record in records for notice in record.notices]
+    noise = [record.noise for record in records if record.noise > 0.0]
+    return {
+        "limelight": limelight.__version__,
+        "texts": len(records),
+        "labels": list(plan.explainer.model.labels),
+        "kind": plan.kind,
+        "pairs": plan.pairs,
+        "windows": len(plan.in_windows),
+        "cut": len(plan.cut),
+        "copies": len(plan.texts) - len(set(plan.texts)),
+        "noise": {"texts": len(noise), "moved": float(np.mean(noise)) if noise else 0.0},
+        "target": asking.target,
+        "features": asking.features if isinstance(asking.features, str) else "spans",
+        "output": plan.output,
+        "outputs": list(plan.outputs),
+        "removal": plan.explainer.removal,
+        "removals": list(plan.removals),
+        "measures": [one.id for one in plan.measures],
+        "limits": asking.limits,
+        "steps": asking.steps,
+        "chance_orders": asking.chance_orders,
+        "seed": asking.seed,
+        "options": dict(asking.options),
+        "skipped": dict(plan.skipped),
+        "unfit": dict(plan.unfit),
+        "notices": [*_unflippable(plan, records), *notices],
+        "inputs": {
+            "given": sum(record.given for record in records),
+            "distinct": sum(record.distinct for record in records),
+        },
+    }
+
+
+def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
+    """Of how many texts the target can be taken away, where it is not all."""
+    held = sum(record.holds for record in records)
+    if plan.kind == "regression" or held == len(records):
+        return []
+    whose = "its likeliest label" if plan.asking.target is None else shown(plan.asking.target)
+    says = "gives a probability of one half or more to" if plan.kind == "multi-label" else "predicts"
+    if not held:
+        return [
+            f"the model {says} {whose} for none of the texts: how many words must go until the label changes cannot be "
+            "asked"
+        ]
+    return [f"the model {says} {whose} for {held:,} of {len(records):,} texts: 'flips' is of these alone"]
+
+
+def _methods(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """How each method was made, over the texts that it explained."""
+    names = dict.fromkeys([*(one.id for one in plan.methods), *plan.elsewhere])
+    methods = {}
+    for name in names:
+        own = [record.methods[name] for record in records if name in record.methods]
+        if own:
+            methods[name] = {
+                **{field: own[0][field] for field in ("label", "signed", "elsewhere", "removal")},
+                "accuracy": _all_of(one["accuracy"] for one in own),
+                "samples": own[0].get("samples"),
+                "texts": len(own),
+                **{field: _mean(one.get(field) for one in own) for field in ("error", "evaluations", "seconds")},
+            }
+    return methods
+
+
+def _all_of(values: Iterable[Any]) -> Any:
+    found = list(dict.fromkeys(values))
+    return found[0] if len(found) == 1 else " or ".join(map(str, found))
+
+
+def _mean(values: Iterable[Any]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+Judge = Callable[[Plan, int], Record]

@@ -1,0 +1,1 @@
+"""The report of an evaluation: tables, verdict, page, figure and terminal."""

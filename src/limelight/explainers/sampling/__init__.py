@@ -1,0 +1,1 @@
+"""Estimators from samples: designs, budgets, regressions, control variates and standard errors."""

@@ -1,0 +1,133 @@
+"""Standard errors from what each sample moves, true also where samples are few.
+
+An estimate is a sum over samples, Σ_i a_ij s_i for weight j: a_ij is how far output i moves the weight, s_i what that
+output is off by, as leaving the sample out would find it (its residual over 1 - leverage: the jackknife, "HC3"). The
+variance Σ a² s² assumes nothing of the residuals. From few samples it is a bad guess of itself, in three ways.
+
+- It is decided by as many samples as move the weight by much: k = 3 (Σ a² s²)² / Σ a⁴ s⁴, which is their number for
+  normal residuals that all weigh alike, and 3 where one sample decides. Student's factor for k is applied.
+- Samples that would have shown more may be missing. `PRIOR` samples more are counted whose residual is typical of all
+  words, Σ a² · mean s² / k: where a model does rare things, most runs see them of some words alone.
+- A sample that decides its own fit has leverage 1 and residual 0. A weight that such samples move has no interval, and
+  neither has a weight that no sample tells anything of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from limelight.core.arrays import Array, Floats
+from limelight.statistics.student import widening
+
+PRIOR = 6.0
+"""Chosen on games of 5 to 30 words (benchmarks/stress_settings.py): with half of it intervals cover 1–3 % less."""
+DECIDES = 1e-6
+"""1 - leverage below which a sample decides its own fit."""
+_SHARE = 1e-9
+"""Of a weight's Σ a²: what samples that decide their own fit may have of it."""
+MANY = 100
+"""Effective samples from which a normal distribution says the same."""
+
+
+@dataclass(frozen=True)
+class MovedSums:
+    """Sums over samples, for weights along an axis before the last and outputs along the last: (..., d, m).
+
+    Of arrays or tensors. `decided`: Σ a² of samples that decide their own fit, (..., d, 1) as `reach` is.
+    """
+
+    squares: Any  # Σ a² s²
+    effective: Any  # k
+    reach: Any  # Σ a²: (..., d, 1)
+    scale: Any  # mean s²: (..., 1, m)
+    decided: Any
+    prior: float = PRIOR
+
+    def stderr(self) -> Any:
+        """NaN where there is no interval; 0 where no sample moved anything."""
+        variance = self.squares + self.prior * self.reach * self.scale / self.effective
+        stderr = variance**0.5 * widening(self.effective)
+        decided = (self.decided > _SHARE * self.reach) & (self.scale >= 0.0)
+        if isinstance(stderr, np.ndarray):
+            return np.where(decided, np.nan, stderr)
+        return stderr.masked_fill(decided, np.nan)
+
+
+def effective_samples(squares: Any, fourths: Any) -> Any:
+    """k of Σ a² s² and Σ a⁴ s⁴, in any units; 3 where nothing moved."""
+    squared = squares**2
+    return (3.0 * squared / (fourths + 1e-12 * squared + 1e-300)).clip(3.0)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What each sample moves of d weights of one output: `per_unit` (n, d) float32 is a, `off` (n,) is s.
+
+    `noise` (n,): variances of the answers themselves, as far as `off` does not hold them; they are known from
+    `freedom` answers that were asked for twice.
+    """
+
+    per_unit: Array
+    off: Floats
+    decides: Array | None = None  # (n,), of truths
+    noise: Floats | None = None
+    freedom: int = 1
+    prior: float = PRIOR
+
+    def sums(self, per_unit: Array) -> MovedSums:
+        """Of these rows a, in float32: all are brought to 1 first, as fourth powers leave its range."""
+        most, unit = (float(np.abs(own).max(initial=0.0)) or 1.0 for own in (per_unit, self.off))
+        s2 = ((self.off / unit) ** 2).astype(np.float32)
+        a2 = per_unit / np.float32(most)
+        a2 *= a2
+        squares, reach = s2 @ a2, a2.sum(axis=0)
+        decided = np.zeros_like(reach) if self.decides is None else self.decides.astype(np.float32) @ a2
+        a2 *= a2
+        squares, fourths, reach, decided = (
+            own.astype(np.float64)[:, None] for own in (squares, (s2 * s2) @ a2, reach, decided)
+        )
+        scale = np.full((1, 1), float(s2.mean(dtype=np.float64)) * unit**2)
+        effective = effective_samples(squares, fourths)
+        return MovedSums(squares * (most * unit) ** 2, effective, reach * most**2, scale, decided * most**2, self.prior)
+
+    @cached_property
+    def _own_sums(self) -> MovedSums:
+        return self.sums(self.per_unit)
+
+    @property
+    def effective(self) -> Floats:
+        """From how many samples each variance is: (d,)."""
+        return np.asarray(self._own_sums.effective[:, 0], dtype=np.float64)
+
+    def stderr(self, groups: Floats | None = None) -> Floats:
+        """Of the weights, or of sums of them over groups (d, g) of zeros and ones."""
+        a = self.per_unit if groups is None else np.asarray(self.per_unit @ groups.astype(np.float32))
+        stderr: Floats = (self._own_sums if groups is None else self.sums(a)).stderr()[:, 0]
+        if self.noise is not None:
+            stderr = np.hypot(stderr, np.sqrt(self.noise @ np.float64(a) ** 2) * widening(self.freedom))
+        return stderr
+
+    def covariance(self) -> Floats:
+        """Correlated as the samples move the weights, with the standard errors that are stated."""
+        moved = self.per_unit * self.off[:, None].astype(np.float32)
+        return with_stderr(np.asarray(moved.T @ moved, dtype=np.float64), self.stderr())
+
+
+def with_stderr(covariance: Floats, stderr: Floats) -> Floats:
+    """The same correlations, other standard errors."""
+    own = np.sqrt(np.diagonal(covariance))
+    scale = np.divide(stderr, own, out=np.zeros_like(stderr), where=own > 0.0)
+    changed: Floats = covariance * scale[:, None] * scale
+    # What no sample moves is correlated with nothing.
+    changed[np.diag_indices_from(changed)] = stderr**2
+    return changed
+
+
+def few(effective: Floats) -> int | None:
+    """Degrees of freedom to state of weights (d,): None where there are many."""
+    typical = float(np.median(effective)) if len(effective) else MANY
+    return None if not typical < MANY else max(int(typical), 3)

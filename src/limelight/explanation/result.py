@@ -1,0 +1,530 @@
+"""What every method returns: weights on words, with what is needed to judge them."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, cast, overload
+
+import numpy as np
+
+from limelight.core.arrays import Floats
+from limelight.errors import InputError
+from limelight.explanation.serialization import (
+    METHODS_OF_0_1,
+    SCHEMA,
+    Written,
+    numbers_written,
+    quoted,
+    written_as_json,
+)
+from limelight.inputs.document import JOINT, Span, Text
+from limelight.models.outputs import OUTPUTS, Kind
+
+Accuracy = Literal["exact", "bounded", "sampled", "approximate"]
+_SHOWN = 3
+"""Words, labels or methods in a repr."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction:
+    """What the model says of a text: one logit and one probability per label, and the label that wins.
+
+    `kind` says how logits become probabilities. The numbers of a regression are its logits, and no probabilities.
+    """
+
+    label: str
+    labels: tuple[str, ...]
+    logits: Floats
+    probabilities: Floats | None
+    kind: Kind = "classes"
+
+    def __post_init__(self) -> None:
+        _freeze(self, "logits", "probabilities")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prediction) and all(_same(*pair) for pair in _fields(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.labels))
+
+    def __repr__(self) -> str:
+        if self.probabilities is None:
+            numbers = [f"{quoted(name)} {value:.4g}" for name, value in zip(self.labels, self.logits, strict=True)]
+            return f"<Prediction: {_first_few(numbers)}>"
+        chances = self.probabilities
+        order = sorted(range(len(self.labels)), key=lambda c: -chances[c])
+        labels = [f"{quoted(self.labels[c])} {chances[c]:.3g} (logit {self.logits[c]:+.3g})" for c in order]
+        return f"<Prediction: {_first_few(labels)}>"
+
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The labels that the model gives: the one that wins, or all that are likelier than not where labels do not
+        exclude each other."""
+        if self.kind != "multi-label" or self.probabilities is None:
+            return (self.label,)
+        return tuple(name for name, p in zip(self.labels, self.probabilities, strict=True) if p >= 0.5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            "schema": SCHEMA,
+            "label": self.label,
+            "labels": list(self.labels),
+            "kind": self.kind,
+            "logits": numbers_written(self.logits),
+            "probabilities": None if self.probabilities is None else numbers_written(self.probabilities),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Prediction:
+        """The prediction that `to_dict` wrote."""
+        written = Written("prediction", data)
+        label, labels = written.word("label"), written.words("labels")
+        if label not in labels:
+            raise written.damaged("label", f"must be one of the labels {list(labels)}", label)
+        kind = cast(Kind, written.word("kind") if written.schema > 2 else "classes")
+        if kind not in OUTPUTS:
+            raise written.damaged("kind", f"must be one of {list(OUTPUTS)}", kind)
+        no_chances = written.schema > 2 and written["probabilities"] is None
+        chances = None if no_chances else written.numbers("probabilities", len(labels), "labels")
+        return cls(label, labels, written.numbers("logits", len(labels), "labels"), chances, kind)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupWeights:
+    """The outer of two levels, such as sentences: the weight of a group is the sum of its features' weights.
+
+    `members[g]` are the numbers of the features of group g; the rest is as in an Explanation.
+    """
+
+    features: tuple[str, ...]
+    weights: Floats
+    spans: tuple[tuple[Span, ...], ...]
+    sides: tuple[int, ...] | None
+    stderr: Floats | None
+    members: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self, "weights", "stderr")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupWeights) and all(_same(*pair) for pair in _fields(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.members))
+
+    def __repr__(self) -> str:
+        strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
+        return f"<GroupWeights: {_counted(len(self), 'group')}: {_first_few(strongest)}>"
+
+    def top(self, k: int = 10) -> list[tuple[str, float]]:
+        """The k groups of largest absolute weight, largest first."""
+        return _top(self.features, self.weights, k)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "features": list(self.features),
+            "weights": numbers_written(self.weights),
+            "spans": [[list(span) for span in spans] for spans in self.spans],
+            "sides": None if self.sides is None else list(self.sides),
+            "stderr": None if self.stderr is None else numbers_written(self.stderr),
+            "members": [list(own) for own in self.members],
+        }
+
+    @classmethod
+    def from_dict(cls, data: object, text: Text, n_features: int) -> GroupWeights:
+        """The groups of an explanation of this text with so many features."""
+        written = Written("groups of an explanation", data)
+        features = written.words("features")
+        sides = written.sides(len(features), text)
+        return cls(
+            features=features,
+            weights=written.numbers("weights", len(features), "features"),
+            spans=written.spans(len(features), text, sides),
+            sides=sides,
+            stderr=None if written["stderr"] is None else written.numbers("stderr", len(features), "features"),
+            members=written.members(n_features),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """The weight of each feature of one text for one label, according to one method.
+
+    `label` is what the method is called in front of people. `signed`: a weight below zero speaks against the target;
+    without, none is negative. `stderr` is None where a method has no sampling error; `exact` is True where nothing was
+    sampled or approximated. `evaluations`: how often the model was asked, None where that is not known. `diagnostics`
+    holds what a method says of itself (LIME: intercept, fidelity, the surrogate's prediction); `notices` what a reader
+    must know (a text that was cut).
+
+    `against`: the label that the target is compared with, where it was asked why the one rather than the other. Of a
+    pair of texts `text` is the tuple of both, `sides[j]` says in which of them (0 or 1) feature j stands, and its spans
+    are places in that one. `groups` is the outer of two levels, None where there is one.
+
+    Two explanations are equal where everything but `seconds` is: the same question, answered again, takes another time.
+    Arrays are read-only copies.
+    """
+
+    text: Text
+    method: str
+    label: str
+    signed: bool
+    target: str
+    features: tuple[str, ...]
+    weights: Floats
+    spans: tuple[tuple[Span, ...], ...]
+    stderr: Floats | None
+    exact: bool
+    prediction: Prediction
+    seconds: float = field(compare=False)
+    parameters: Mapping[str, Any]
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    evaluations: int | None = None
+    against: str | None = None
+    sides: tuple[int, ...] | None = None
+    groups: GroupWeights | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, "weights", "stderr")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explanation) and all(_same(*pair) for pair in _fields(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.method, self.target, self.features))
+
+    def __repr__(self) -> str:
+        strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
+        rather = "" if self.against is None else f" rather than {quoted(self.against)}"
+        return (
+            f"<Explanation: {quoted(self.method)} for {quoted(self.target)}{rather}, {self.accuracy}; "
+            f"{_counted(len(self), 'feature')}: {_first_few(strongest)}>"
+        )
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """In one word: "exact" up to rounding; "bounded" by diagnostics["error"]; "sampled", with standard errors; or
+        "approximate", where nothing is known of the error."""
+        if self.stderr is not None:
+            return "sampled"
+        if not self.exact:
+            return "approximate"
+        return "bounded" if "error" in self.diagnostics else "exact"
+
+    def top(self, k: int = 10) -> list[tuple[str, float]]:
+        """The k features of largest absolute weight, largest first."""
+        return _top(self.features, self.weights, k)
+
+    def intervals(self) -> Floats:
+        """The ends of each feature's interval (features, 2): `low, high = e.intervals().T`.
+
+        Sampling and numerical error are in them. They are as wide as keeps 95 % of the intervals of significant
+        features right, and exclude 0 for exactly these. Ends are NaN where nothing is known of the error.
+        """
+        from limelight.explanation.significance import intervals_of
+
+        return intervals_of(self)
+
+    @property
+    def joined_text(self) -> str:
+        """The text; those of a pair one below the other."""
+        return self.text if isinstance(self.text, str) else JOINT.join(self.text)
+
+    @property
+    def joined_spans(self) -> tuple[tuple[Span, ...], ...]:
+        """The places of the features in `joined_text`."""
+        if self.sides is None or isinstance(self.text, str):
+            return self.spans
+        offsets = (0, len(self.text[0]) + len(JOINT))
+        return tuple(
+            tuple((start + offsets[side], end + offsets[side]) for start, end in own)
+            for own, side in zip(self.spans, self.sides, strict=True)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            "schema": SCHEMA,
+            "method": self.method,
+            "label": self.label,
+            "signed": bool(self.signed),
+            "target": self.target,
+            "against": self.against,
+            "features": list(self.features),
+            "weights": numbers_written(self.weights),
+            "spans": [[list(span) for span in spans] for spans in self.spans],
+            "sides": None if self.sides is None else list(self.sides),
+            "groups": None if self.groups is None else self.groups.to_dict(),
+            "stderr": None if self.stderr is None else numbers_written(self.stderr),
+            "exact": bool(self.exact),
+            "prediction": self.prediction.to_dict(),
+            "seconds": float(self.seconds),
+            "evaluations": None if self.evaluations is None else int(self.evaluations),
+            "parameters": written_as_json(self.parameters, "parameters"),
+            "diagnostics": written_as_json(self.diagnostics, "diagnostics"),
+            "notices": list(self.notices),
+            "text": self.text if isinstance(self.text, str) else list(self.text),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        """The explanation that `to_dict` wrote, of this version or of 0.1."""
+        written = Written("explanation", data)
+        text, method, features = written.text("text"), written.word("method"), written.words("features")
+        label, signed, evaluations = *METHODS_OF_0_1.get(method, (method, True)), None
+        if written.schema > 1:
+            label, signed, evaluations = written.word("label"), written.truth("signed"), written.count("evaluations")
+        against, sides, groups = None, None, None
+        if written.schema > 2:
+            against, sides = written.optional_word("against"), written.sides(len(features), text)
+            if written["groups"] is not None:
+                groups = GroupWeights.from_dict(written["groups"], text, len(features))
+        return cls(
+            text=text,
+            method=method,
+            label=label,
+            signed=signed,
+            target=written.word("target"),
+            features=features,
+            weights=written.numbers("weights", len(features), "features"),
+            spans=written.spans(len(features), text, sides),
+            stderr=None if written["stderr"] is None else written.numbers("stderr", len(features), "features"),
+            exact=written.truth("exact"),
+            prediction=Prediction.from_dict(written["prediction"]),
+            seconds=written.number("seconds"),
+            parameters=written.settings("parameters"),
+            diagnostics=written.settings("diagnostics"),
+            notices=written.words("notices"),
+            evaluations=evaluations,
+            against=against,
+            sides=sides,
+            groups=groups,
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per feature, in their order.
+
+        Columns: `method` (its id), `target`, `feature`, `weight`, `stderr` (NaN where the method has none) and `spans`
+        (a tuple of (start, end) per feature).
+        """
+        return _frame([self])
+
+    def to_html(self) -> str:
+        """A self-contained page; text and names are escaped."""
+        from limelight.render.html.page import page
+
+        return page([self])
+
+    def plot(self, *, top: int = 10) -> Any:
+        """A matplotlib figure: the text in its colours, and bars with intervals for the `top` strongest words."""
+        from limelight.render.figure.figure import figure_of
+
+        return figure_of([self], top=top)
+
+    def _repr_html_(self) -> str:
+        from limelight.render.html.page import fragment
+
+        return fragment([self])
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Sequence[Explanation]):
+    """Several methods, or labels, on the same features of the same text, in the order asked for."""
+
+    explanations: tuple[Explanation, ...]
+
+    def __len__(self) -> int:
+        return len(self.explanations)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Explanation: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Explanation, ...]: ...
+
+    def __getitem__(self, key: int | str | slice) -> Explanation | tuple[Explanation, ...]:
+        """By position, by slice, or by name: a method's id, or a label where it was asked for all of them."""
+        if isinstance(key, str):
+            for explanation in self.explanations:
+                if key in self._names(explanation):
+                    return explanation
+            names = dict.fromkeys(name for explanation in self.explanations for name in self._names(explanation))
+            raise KeyError(f"{key!r} is not among what is compared: {', '.join(names)}")
+        return self.explanations[key]
+
+    def _names(self, explanation: Explanation) -> tuple[str, ...]:
+        """What an explanation is called here: by its method, or by its label where all are of one method."""
+        is_of_labels = len({e.method for e in self.explanations}) < len(self.explanations) > 1
+        if not is_of_labels:
+            return (explanation.method,)
+        return (explanation.target,) if len({e.method for e in self.explanations}) == 1 else ()
+
+    def of(self, method: str, target: str) -> Explanation:
+        """The explanation of one method for one label."""
+        for explanation in self.explanations:
+            if (explanation.method, explanation.target) == (method, target):
+                return explanation
+        raise KeyError(f"nothing compared is of method {method!r} for the label {target!r}")
+
+    def __contains__(self, wanted: object) -> bool:
+        """Whether a method, by its id, or an explanation is part of the comparison."""
+        if isinstance(wanted, str):
+            return any(explanation.method == wanted for explanation in self.explanations)
+        return wanted in self.explanations
+
+    def __repr__(self) -> str:
+        if not self.explanations:
+            return "<Comparison: empty>"
+        strongest = [f"{quoted(e.method)} {quoted(name)} {weight:+.3g}" for e in self for name, weight in e.top(1)]
+        return (
+            f"<Comparison: {_counted(len(self), 'method')} for {quoted(self._first.target)} on "
+            f"{_counted(len(self.features), 'feature')}; strongest: {_first_few(strongest)}>"
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self._first.features
+
+    @property
+    def prediction(self) -> Prediction:
+        return self._first.prediction
+
+    @property
+    def weights(self) -> Floats:
+        """One row per method: (methods, features)."""
+        return np.stack([explanation.weights for explanation in self.explanations])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `limelight explain --format json` prints."""
+        return {
+            "schema": SCHEMA,
+            "text": self._first.text if isinstance(self._first.text, str) else list(self._first.text),
+            "prediction": self._first.prediction.to_dict(),
+            "explanations": [explanation.to_dict() for explanation in self.explanations],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
+        """The comparison that `to_dict` or `limelight explain --format json` wrote, in this version or in 0.1."""
+        written = Written("comparison", data)
+        if "error" in data and "explanations" not in data:
+            raise InputError(f"this text could not be explained when it was written: {data['error']}")
+        explanations = tuple(map(Explanation.from_dict, written.sequence("explanations", dict, "dictionaries")))
+        if not explanations:
+            raise written.damaged("explanations", "must hold at least one explanation")
+        first = explanations[0]
+        for key, agrees in (
+            ("text", written.text("text") == first.text),
+            ("prediction", Prediction.from_dict(written["prediction"]) == first.prediction),
+            ("explanations", all((e.text, e.features) == (first.text, first.features) for e in explanations)),
+        ):
+            if not agrees:
+                raise written.damaged(key, "must be about one text and the same features throughout")
+        return cls(explanations)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per method and feature, and the columns of `Explanation.to_frame`."""
+        return _frame(self.explanations)
+
+    def to_html(self) -> str:
+        """A self-contained page; text and names are escaped."""
+        from limelight.render.html.page import page
+
+        return page(self.explanations)
+
+    def plot(self, *, top: int = 10) -> Any:
+        """A matplotlib figure: the text as each method colours it, and bars for the `top` strongest words of each."""
+        from limelight.render.figure.figure import figure_of
+
+        return figure_of(self.explanations, top=top)
+
+    def _repr_html_(self) -> str:
+        from limelight.render.html.page import fragment
+
+        return fragment(self.explanations)
+
+    @property
+    def _first(self) -> Explanation:
+        if not self.explanations:
+            raise InputError("this comparison is empty: compare at least one method")
+        return self.explanations[0]
+
+
+# ── equality and repr ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _freeze(owner: object, *names: str) -> None:
+    """Arrays of its own, which nobody can change: those that were given stay as they are."""
+    for name in names:
+        if getattr(owner, name) is not None:
+            array = np.array(getattr(owner, name), dtype=np.float64)
+            array.flags.writeable = False
+            object.__setattr__(owner, name, array)
+
+
+def _top(names: Sequence[str], weights: Floats, k: int) -> list[tuple[str, float]]:
+    order = np.argsort(-np.abs(weights), kind="stable")[:k]
+    return [(names[j], float(weights[j])) for j in order]
+
+
+def _fields(
+    one: Prediction | Explanation | GroupWeights, other: Prediction | Explanation | GroupWeights
+) -> list[tuple[Any, Any]]:
+    """The pairs of values on which equality rests."""
+    return [(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal by value, NaN to NaN, at any depth. JSON has no tuples: they equal lists."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    lists = [isinstance(value, np.ndarray | list | tuple) for value in (one, other)]
+    if any(lists):
+        return all(lists) and len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other) or (_is_nan(one) and _is_nan(other))
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def _counted(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def _first_few(parts: Sequence[str]) -> str:
+    return ", ".join([*parts[:_SHOWN], *(["…"] if len(parts) > _SHOWN else [])])
+
+
+def _frame(explanations: Sequence[Explanation]) -> Any:
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError as error:
+        raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
+    rows = [(explanation, j) for explanation in explanations for j in range(len(explanation))]
+
+    def words(values: list[str]) -> Any:
+        """pandas' own strings take no lone surrogates: such a column holds Python's."""
+        plain = all(value.isprintable() or value.encode("utf-8", "replace").decode() == value for value in values)
+        return values if plain else pandas.Series(values, dtype=object)
+
+    return pandas.DataFrame(
+        {
+            "method": [e.method for e, _ in rows],
+            "target": words([e.target for e, _ in rows]),
+            "feature": words([e.features[j] for e, j in rows]),
+            "weight": np.array([e.weights[j] for e, j in rows], dtype=np.float64),
+            "stderr": np.array([np.nan if e.stderr is None else e.stderr[j] for e, j in rows], dtype=np.float64),
+            "spans": [e.spans[j] for e, j in rows],
+        }
+    )

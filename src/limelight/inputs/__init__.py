@@ -1,0 +1,1 @@
+"""Texts, their words, and the features that get weights."""

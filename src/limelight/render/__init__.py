@@ -1,0 +1,1 @@
+"""What people see: terminal, pages, figures and tables."""

@@ -1,0 +1,119 @@
+"""Explanations as CSV: one row per text, method, label and feature, for spreadsheets and data frames.
+
+    id             of the text: its row, or what its id column holds; empty for a single text
+    method         the method's id
+    label          the label that is explained; of a regression the name of its number
+    against        the label that it is compared with, where it was asked why the one rather than the other
+    output         the number that is explained: logit, log-odds, probability or value; empty where there is no choice
+    level          "feature", or "group" for the outer of two levels
+    feature        the word, sentence or phrase
+    side           1 or 2: the text of a pair that it stands in; else empty
+    start, end     where it first stands in that text, in characters from 0
+    weight         how much it speaks for the label
+    low, high      the ends of its interval; empty where nothing was sampled
+    told           1 where the weight is told from zero, else 0
+    unknown        1 where the model does not know the word, else 0
+    speaks_for     the label that the word speaks for; empty where it is none in particular, or not told
+
+A cell that begins with = + - @ (also in full width), a tab or a line break could be run as a formula: it gets an
+apostrophe in front. Characters that act instead of being seen are replaced by pictures of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator
+
+from limelight.core.sanitize import visible
+from limelight.explanation.result import Explanation
+from limelight.explanation.significance import spoken_for
+from limelight.render.row_model import Drawn, Order, drawn, drawn_groups
+
+COLUMNS = (
+    "id",
+    "method",
+    "label",
+    "against",
+    "output",
+    "level",
+    "feature",
+    "side",
+    "start",
+    "end",
+    "weight",
+    "low",
+    "high",
+    "told",
+    "unknown",
+    "speaks_for",
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+Id = int | str | None
+
+
+def header() -> str:
+    return _written([list(COLUMNS)])
+
+
+def table_rows(id: Id, explanations: Iterable[Explanation], top: int | None, order: Order | None) -> str:
+    """The rows of one text."""
+    return _written(
+        [
+            ["" if id is None else id if isinstance(id, int) else safe_cell(id), *row]
+            for explanation in explanations
+            for row in _rows(explanation, top, order or "text")
+        ]
+    )
+
+
+def _written(rows: list[list[object]]) -> str:
+    page = io.StringIO()
+    csv.writer(page, lineterminator="\r\n").writerows(rows)
+    return page.getvalue()
+
+
+def safe_cell(value: str | None) -> str:
+    """What a stranger may have written, which nothing will run."""
+    text = value or ""
+    guard = "'" if text.startswith(_FORMULA) else ""
+    return guard + visible(text)
+
+
+def _rows(explanation: Explanation, top: int | None, order: Order) -> Iterator[list[object]]:
+    common = [
+        safe_cell(explanation.method),
+        safe_cell(explanation.target),
+        safe_cell(explanation.against),
+        safe_cell(str(explanation.parameters.get("output", ""))),
+    ]
+    for level, name in ((drawn_groups(explanation), "group"), (drawn(explanation), "feature")):
+        if level is None:
+            continue
+        for j in level.ordered(order, top):
+            spoken = spoken_for(explanation, j) if name == "feature" and level.told[j] else None
+            yield [*common, name, *_of_feature(level, j), safe_cell(spoken)]
+
+
+def _of_feature(level: Drawn, j: int) -> list[object]:
+    weights = level.weights
+    weight = float(weights.weights[j])
+    half = float(level.half_widths[j])
+    start, end = min(weights.spans[j], default=("", ""))
+    interval = ["", ""] if math.isnan(half) else [_number(weight - half), _number(weight + half)]
+    return [
+        safe_cell(weights.features[j]),
+        "" if weights.sides is None else weights.sides[j] + 1,
+        start,
+        end,
+        _number(weight),
+        *interval,
+        int(level.told[j]),
+        int(j in level.unknown),
+    ]
+
+
+def _number(value: float) -> str:
+    """With all its digits; empty where it is none."""
+    return "" if math.isnan(value) else repr(value)

@@ -1,0 +1,387 @@
+"""Explanations as a figure for a paper: the text in its colours as vector graphics, and bars with 95 % intervals.
+
+Needs matplotlib, but not pyplot: no window, no backend and none of matplotlib's settings is touched.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from limelight.core.arrays import Floats, whole_number
+from limelight.errors import InputError
+from limelight.explanation.result import Explanation
+from limelight.explanation.significance import accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
+from limelight.render.numbers import said_of_winner
+from limelight.render.palette import LEVELS, LIGHT, Rgb, Shade, hex_of, hue_of, legend
+from limelight.render.pieces import BREAK, SPACE, pieces, texts_of, without_tail
+from limelight.render.row_model import SIDES, Drawn, Order, drawn, drawn_groups, to_be_seen_once
+
+try:
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    from limelight.render.figure.letters import BOX, drawable, families, fitted, runs_leftwards, width
+except ImportError as error:
+    raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
+
+Format = Literal["png", "svg", "pdf"]
+LONG_TEXT = 60
+"""Words from which a text is drawn once, and not for each method."""
+_WIDTH = 7.2
+"""Inches: a page of a paper between its margins."""
+_NAME = 1.35
+"""Inches for the names of methods beside the text."""
+_SIZE, _SMALL = 9.0, 7.5
+"""Points of letters."""
+_LINE, _SMALL_LINE = 0.22, 0.16
+"""Inches from line to line."""
+_GAP = 0.18
+_BAR = 0.19
+"""Inches for one bar."""
+_COLUMNS = 3
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+}
+
+
+class Plot(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def draw(self, renderer: Any) -> None:
+        # Letters that are fitted to dots would be wider than they were measured.
+        with matplotlib.rc_context({"text.hinting": "none"}):
+            super().draw(renderer)
+
+    def _repr_png_(self) -> bytes:
+        return written(self, "png")
+
+
+def figure_of(explanations: Sequence[Explanation], *, top: int = 10, order: Order = "weight") -> Plot:
+    """A figure of the explanations of one text; bars for the `top` strongest words of each, in this order.
+
+    It belongs to the caller: `figure.savefig("why.pdf")`.
+    """
+    top = whole_number("top", top, 1)
+    if not len(explanations):
+        raise InputError("there is no explanation to draw: give at least one")
+    if len({explanation.text for explanation in explanations}) > 1:
+        raise InputError("a figure shows one text, and these are explanations of several: draw one figure for each")
+    drawing = _Drawing()
+    _headline(drawing, explanations[0])
+    _texts(drawing, explanations)
+    _legend(drawing, explanations)
+    bars = _Bars(drawing, explanations, top, order)
+    _remarks(drawing, explanations)
+    figure = drawing.figure()
+    bars.draw(figure, drawing.height)
+    return figure
+
+
+def written(figure: Figure, format: Format) -> bytes:
+    """The figure as a file: the same bytes for the same figure."""
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "limelight", "pdf.fonttype": 42}):
+        figure.savefig(buffer, format=format, dpi=200, metadata=_METADATA[format])
+    return buffer.getvalue()
+
+
+# ── text that flows ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_NO_COLOUR = Shade("grey", 0)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Letters that are drawn together."""
+
+    text: str
+    shade: Shade = _NO_COLOUR
+    ink: Rgb = LIGHT.ink
+    size: float = _SIZE
+    bold: bool = False
+    unknown: bool = False
+
+    @property
+    def width(self) -> float:
+        return width(self.text, self.size, bold=self.bold)
+
+
+@dataclass
+class _Drawing:
+    """What is drawn, in inches from the upper left corner; how high the figure is, is known at the end."""
+
+    height: float = _GAP / 2
+    _placed: list[tuple[float, float, _Run]] = field(default_factory=list)
+
+    def flow(self, runs: Sequence[_Run], left: float = 0.1, line: float = _LINE, *, leftwards: bool = False) -> None:
+        """Runs of letters in lines between a left edge and the right one of the page."""
+        room = _WIDTH - left - 0.1
+        x, y = 0.0, self.height
+        for run in _that_fit(runs, room):
+            if run.text == BREAK:
+                x, y = 0.0, y + 1.4 * line
+                continue
+            if x > 0.0 and x + run.width > room:
+                x, y = 0.0, y + line
+            if run.text == SPACE and x == 0.0:
+                continue
+            at = _WIDTH - 0.1 - x - run.width if leftwards else left + x
+            if run.text != SPACE:
+                self._placed.append((at, y, run))
+            x += run.width
+        self.height = y + line
+
+    def skip(self, height: float) -> None:
+        self.height += height
+
+    def figure(self) -> Plot:
+        """With all that was placed; there is room for the rest."""
+        figure = Plot(figsize=(_WIDTH, self.height), facecolor=hex_of(LIGHT.paper))
+        inches = figure.dpi_scale_trans
+        for x, y, run in self._placed:
+            base = self.height - y - 0.15
+            if run.shade.level:
+                box = Rectangle((x, base - 0.05), run.width, 0.185, transform=inches, linewidth=0)
+                box.set_color(hex_of(LIGHT.background(run.shade)))
+                figure.add_artist(box)
+            if run.shade.underlined or run.unknown:
+                style = {"linestyle": (0, (1, 1.5))} if run.unknown else {}
+                figure.add_artist(_line((x, x + run.width), (base - 0.03,) * 2, inches, **style))
+            _write(figure, x, base, run, inches)
+        return figure
+
+
+def _that_fit(runs: Sequence[_Run], room: float) -> Iterator[_Run]:
+    """Runs that are wider than a line, cut."""
+    for run in runs:
+        rest = run
+        while len(rest.text) > 1 and rest.text != BREAK and rest.width > room:
+            fits = max(int(len(rest.text) * room / rest.width) - 1, 1)
+            yield _with_text(rest, rest.text[:fits])
+            rest = _with_text(rest, rest.text[fits:])
+        yield rest
+
+
+def _with_text(run: _Run, text: str) -> _Run:
+    return _Run(text, run.shade, run.ink, run.size, run.bold, run.unknown)
+
+
+def _line(x: tuple[float, float], y: tuple[float, float], inches: Any, **style: Any) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D(x, y, transform=inches, color=hex_of(LIGHT.ink), linewidth=0.9, **style)
+
+
+def _write(figure: Figure, x: float, y: float, run: _Run, inches: Any) -> None:
+    look = {
+        "fontsize": run.size,
+        "fontweight": "bold" if run.bold else "normal",
+        "color": hex_of(run.ink),
+        **_plainly(),
+    }
+    figure.text(x, y, run.text, transform=inches, va="baseline", **look)
+
+
+def _plainly() -> dict[str, Any]:
+    """A dollar sign starts no formula, and TeX is not asked."""
+    return {"parse_math": False, "usetex": False, "fontfamily": list(families())}
+
+
+def _words(text: str, **look: Any) -> list[_Run]:
+    """A sentence of ours or a name, word by word, so that it can be broken."""
+    runs: list[_Run] = []
+    for word in drawable(text).split():
+        runs += [_Run(word, **look), _Run(SPACE, size=look.get("size", _SIZE))]
+    return runs
+
+
+# ── what is shown ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _headline(drawing: _Drawing, explanation: Explanation) -> None:
+    prediction = explanation.prediction
+    says = f"{prediction.label} · {said_of_winner(prediction)}"
+    if prediction.kind == "multi-label":
+        says = ", ".join(prediction.assigned) or "none of the labels"
+    drawing.flow(_words(f"The model says: {says}", bold=True))
+
+
+def _texts(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
+    """The text by each explanation; a long one by one of them."""
+    words = sum(piece.feature is not None for piece in _all_pieces(explanations[0]))
+    is_long = words > LONG_TEXT
+    shown = [explanations[to_be_seen_once(explanations)]] if is_long else explanations
+    names = _names(explanations)
+    drawing.skip(_GAP / 2)
+    for explanation in shown:
+        top = drawing.height
+        name = names[next(i for i, own in enumerate(explanations) if own is explanation)]
+        drawing.flow([_Run(fitted(drawable(name), _NAME - 0.2, _SMALL, bold=True), bold=True, size=_SMALL)])
+        drawing.height = top
+        for side, (text, spans) in enumerate(texts_of(explanation)):
+            runs = list(_coloured(explanation, text, spans, is_long=is_long))
+            if not isinstance(explanation.text, str):
+                runs = [_Run(SIDES[side], ink=LIGHT.quiet, size=_SMALL), _Run(SPACE), *runs]
+            drawing.flow(runs, left=_NAME, leftwards=runs_leftwards(text))
+        drawing.skip(0.04)
+
+
+def _all_pieces(explanation: Explanation) -> Iterator[Any]:
+    for text, spans in texts_of(explanation):
+        yield from without_tail(pieces(text, spans))
+
+
+def _coloured(explanation: Explanation, text: str, spans: Sequence[Any], *, is_long: bool) -> Iterator[_Run]:
+    words, groups = drawn(explanation), drawn_groups(explanation)
+    members = explanation.groups.members if explanation.groups is not None else ()
+    owner = {feature: g for g, own in enumerate(members) for feature in own}
+    at: int | None = None
+    for piece in without_tail(pieces(text, spans)):
+        if piece.feature is None:
+            if piece.text == SPACE or (piece.text == BREAK and is_long):
+                yield _Run(piece.text)
+            else:
+                sign = " ⏎ " if piece.text == BREAK else piece.text
+                yield _Run(drawable(sign), ink=LIGHT.quiet)
+            continue
+        if groups is not None and (group := owner.get(piece.feature)) is not None and group != at:
+            at = group
+            yield _Run(drawable(_minus(groups.written(group))), groups.shades[group], size=_SMALL - 1)
+            yield _Run(SPACE)
+        unknown = piece.feature in words.unknown
+        yield _Run(drawable(piece.text), words.shades[piece.feature], unknown=unknown)
+
+
+def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
+    small: dict[str, Any] = {"size": _SMALL, "ink": LIGHT.quiet}
+    runs: list[_Run] = []
+    for hue, meaning in legend(explanations):
+        runs += [_Run("  ", Shade(hue, LEVELS * step // 4), size=_SMALL) for step in (1, 2, 3, 4)]
+        runs += [_Run(SPACE, size=_SMALL), *_words(meaning, **small), _Run("   ", **small)]
+    levels = [drawn(explanation) for explanation in explanations]
+    if not all(level.told.all() for level in levels):
+        runs += [*_words("without colour, empty bars: not distinguishable from 0", **small), _Run("   ", **small)]
+    if any(level.unknown for level in levels):
+        runs += [*_words("dotted: unknown to the model", **small), _Run("   ", **small)]
+    if any(explanation.stderr is not None for explanation in explanations):
+        runs += _words("whiskers: intervals; of those of the coloured words 95 % hold the true weight", **small)
+    drawing.skip(0.05)
+    drawing.flow(runs, line=_SMALL_LINE)
+
+
+def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
+    """What a reader must know: notices, verdicts, letters that are missing."""
+    names = _names(explanations)
+    said = notices_of(explanations, names)
+    for name, explanation in zip(names, explanations, strict=True):
+        if (ending := ending_of(explanation)) is not None:
+            said.append(f"{name}: {ending}")
+        said += [f"{name}: {warning}" for warning in warnings_of(explanation)]
+    if any(BOX in drawable(text) and BOX not in text for text, _ in texts_of(explanations[0])):
+        said.append(f"{BOX}: a letter that the font does not have; matplotlib's font.family chooses others.")
+    for remark in said:
+        drawing.flow(_words(remark, size=_SMALL), line=_SMALL_LINE)
+    drawing.skip(_GAP / 2)
+
+
+def _names(explanations: Sequence[Explanation]) -> list[str]:
+    """By method, by label, or both."""
+    if len({(e.target, e.against) for e in explanations}) == 1:
+        return [explanation.label for explanation in explanations]
+    if len({e.method for e in explanations}) == 1:
+        return [asked_in_words(explanation) for explanation in explanations]
+    return [f"{explanation.label} · {asked_in_words(explanation)}" for explanation in explanations]
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")
+
+
+# ── bars ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Bars:
+    """A panel per explanation, in as many rows as are needed; room for them is taken from a drawing."""
+
+    def __init__(self, drawing: _Drawing, explanations: Sequence[Explanation], top: int, order: Order) -> None:
+        self._explanations, self._top, self._order = explanations, top, order
+        self._columns = min(_COLUMNS, len(explanations))
+        rows = -(-len(explanations) // self._columns)
+        self._height = _BAR * max(min(top, len(explanations[0])), 1)
+        self._from = drawing.height + _GAP
+        self._pitch = self._height + 0.78
+        drawing.skip(_GAP + rows * self._pitch)
+
+    def draw(self, figure: Figure, height: float) -> None:
+        names = _names(self._explanations)
+        levels = [drawn(explanation) for explanation in self._explanations]
+        chosen = [level.ordered(self._order, self._top) for level in levels]
+        column = (_WIDTH - 0.1) / self._columns
+        for i, (explanation, level, order) in enumerate(zip(self._explanations, levels, chosen, strict=True)):
+            words = [fitted(drawable(level.names[j]), 0.5 * column, _SMALL) for j in order]
+            longest = max((width(word, _SMALL) for word in words), default=0.0)
+            left = i % self._columns * column + longest + 0.15
+            bottom = height - self._from - (i // self._columns) * self._pitch - 0.32 - self._height
+            right = (i % self._columns + 1) * column - 0.12
+            place = (left / _WIDTH, bottom / height, (right - left) / _WIDTH, self._height / height)
+            axis = figure.add_axes(place)
+            _panel(axis, explanation, level, order, words)
+            title = drawable(f"{names[i]} ({accuracy_in_words(explanation)})")
+            axis.set_title(
+                fitted(title, column - 0.2, _SMALL),
+                fontsize=_SMALL,
+                loc="right",
+                pad=4,
+                color=hex_of(LIGHT.ink),
+                **_plainly(),
+            )
+
+
+def _panel(axis: Any, explanation: Explanation, level: Drawn, order: Sequence[int], words: Sequence[str]) -> None:
+    weights = _drawable_numbers(explanation.weights[list(order)])
+    told = level.told[list(order)]
+    rows = np.arange(len(order))
+    colours = [hex_of(LIGHT.deepest(hue_of(explanation, float(weight)))) for weight in weights]
+    faces = [colour if own else hex_of(LIGHT.paper) for colour, own in zip(colours, told, strict=True)]
+    edges = [colour if own else hex_of(LIGHT.quiet) for colour, own in zip(colours, told, strict=True)]
+    axis.barh(rows, weights, height=0.7, color=faces, edgecolor=edges, linewidth=0.7)
+    if explanation.stderr is not None:
+        half = level.half_widths[list(order)]
+        known, half = ~np.isnan(half), _drawable_numbers(half)
+        axis.errorbar(
+            weights[known],
+            rows[known],
+            xerr=half[known],
+            fmt="none",
+            ecolor=hex_of(LIGHT.ink),
+            elinewidth=0.8,
+            capsize=1.5,
+        )
+    axis.axvline(0.0, color=hex_of(LIGHT.quiet), linewidth=0.7)
+    axis.set_ylim(max(len(order), 1) - 0.5, -0.5)
+    axis.set_yticks(rows, words, fontsize=_SMALL, color=hex_of(LIGHT.ink), **_plainly())
+    axis.tick_params(axis="x", labelsize=_SMALL - 1, length=2, colors=hex_of(LIGHT.quiet))
+    axis.xaxis.get_offset_text().set(fontsize=_SMALL - 1, color=hex_of(LIGHT.quiet))
+    axis.tick_params(axis="y", length=0, pad=2)
+    axis.locator_params(axis="x", nbins=4)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(hex_of(LIGHT.quiet))
+    axis.patch.set_visible(False)
+    output = explanation.parameters.get("output")
+    if isinstance(output, str):
+        axis.set_xlabel(drawable(output), fontsize=_SMALL - 1, color=hex_of(LIGHT.quiet), labelpad=1, **_plainly())
+
+
+def _drawable_numbers(values: Floats) -> Floats:
+    """None where there is no number; matplotlib subtracts the largest from each other."""
+    return np.clip(np.nan_to_num(values, posinf=0.0, neginf=0.0), -1e300, 1e300)

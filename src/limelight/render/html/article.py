@@ -1,0 +1,277 @@
+"""One text in HTML: what the model says, how far each explanation can be trusted, its strongest words, and the rest.
+
+The same for a page and for a notebook. Nothing here needs a stylesheet or a script to be read: hosts strip both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from limelight.explanation.result import Explanation, Prediction
+from limelight.explanation.significance import (
+    ABOUT_INTERVALS,
+    accuracy_in_words,
+    asked_in_words,
+    ending_of,
+    notices_of,
+    warnings_of,
+)
+from limelight.render.families import by_family
+from limelight.render.html.escaping import isolated, number, safe, shortened
+from limelight.render.html.text import Coloured, coloured, order_of
+from limelight.render.numbers import diagnosis, percent, said_of_winner, short, times
+from limelight.render.palette import LEVELS, Shade, hue_of, legend
+from limelight.render.pieces import unread
+from limelight.render.row_model import Drawn, Order, to_be_seen_once
+
+LONG_TEXT = 60
+"""Words from which a text is coloured once at first, and not in as many copies as there are methods."""
+_BETWEEN = '<i class="between"> · </i>'
+"""Between entries, for hosts that strip the stylesheet which sets them apart."""
+_LABELS_SHOWN = 10
+_LONGEST_NAME = 60
+"""Characters of a feature where many stand together: sentences are whole in the text and in the table."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where an article stands: in a page of its own (`level` of its first heading), or in somebody else's notebook.
+
+    A notebook's own headings are its table of contents: a fragment adds none to it, and has its colours at the words.
+    `top` words of each method are listed as its strongest, in this `order`; the table has all words and can be sorted.
+    """
+
+    level: int | None
+    top: int = 5
+    order: Order = "weight"
+
+    def heading(self, depth: int, content: str, name: str = "") -> str:
+        element = "p" if self.level is None else f"h{min(self.level + depth, 6)}"
+        inner = f"<strong>{content}</strong>" if self.level is None else content
+        return f'<{element} class="t{depth}{" " + name if name else ""}">{inner}</{element}>'
+
+
+def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
+    """All explanations of one text."""
+    yield from _prediction(explanations, setting)
+    for notice in notices_of(explanations, _names(explanations)):
+        yield f'<p class="notice">{safe(notice)}</p>'
+    for _, members in groupby(explanations, key=lambda e: (e.target, e.against, e.features, e.spans, e.sides)):
+        yield from _asked(list(members), setting)
+    yield from _facts(explanations)
+
+
+def headline(prediction: Prediction) -> str:
+    """What the model says, in a few words, ready for HTML."""
+    if prediction.kind == "multi-label":
+        return ", ".join(map(isolated, prediction.assigned)) or "none of the labels"
+    return f"{isolated(prediction.label)} · {safe(said_of_winner(prediction))}"
+
+
+def _prediction(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
+    prediction = explanations[0].prediction
+    chances = prediction.probabilities
+    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
+    yield setting.heading(0, headline(prediction))
+    if chances is None and len(order) == 1:
+        return
+    yield '<ul class="classes">'
+    shown = order[:_LABELS_SHOWN]
+    # What is explained is always there, however unlikely it is.
+    asked = {name for e in explanations[:_LABELS_SHOWN] for name in (e.target, e.against)}
+    missing = [c for c in order[_LABELS_SHOWN:] if prediction.labels[c] in asked]
+    shown = [*shown[: len(shown) - len(missing)], *missing]
+    for c in shown:
+        label, first = prediction.labels[c], ""
+        if label in prediction.assigned:
+            first = ' class="first"'
+        logit = number(f"{float(prediction.logits[c]):+.3f}")
+        if chances is None:
+            yield f"<li><span{first}>{isolated(label)}</span> <span>{logit}</span></li>"
+            continue
+        probability = float(chances[c])
+        yield (
+            f"<li><span{first}>{isolated(label)}</span> "
+            f'<span class="bar"><span style="width:{100 * probability:.1f}%"></span></span>'
+            f"<span{first}>{safe(percent(probability))}</span> "
+            f'<span class="quiet logit">logit {logit}</span></li>'
+        )
+    yield "</ul>"
+    if len(order) > len(shown):
+        yield f'<p class="quiet">and {len(order) - len(shown)} more labels</p>'
+
+
+def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
+    """One question about the text, and what each method answers."""
+    first = explanations[0]
+    order = order_of(first)
+    is_long = len(order) > LONG_TEXT
+    inline = setting.level is None
+    drawn = [Coloured.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
+    yield '<div class="asked">'
+    yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
+    yield from _strongest(drawn, setting)
+    yield _legend(drawn, setting)
+    given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
+    yield f'<div class="rows"{given}>'
+    chosen = to_be_seen_once(explanations) if is_long else None
+    if chosen is None:
+        yield from (_row(own, m) for m, own in enumerate(drawn))
+    else:
+        yield _row(drawn[chosen], chosen)
+        if len(drawn) > 1:
+            yield f"<details><summary>The text by {_counted(len(drawn) - 1, 'other method')}</summary>"
+            yield from (_row(own, m) for m, own in enumerate(drawn) if m != chosen)
+            yield "</details>"
+    yield "</div>"
+    rest = unread(first)
+    if rest:
+        yield f'<details><summary>What was not read</summary><p class="x" dir="auto">{safe(rest)}</p></details>'
+    columns = [_Column(own.explanation, own.words) for own in drawn]
+    yield from _numbers("Weights as numbers", columns, "numbers")
+    outer = [_Column(own.explanation, own.groups) for own in drawn if own.groups is not None]
+    if outer:
+        yield from _numbers(f"Weights of each {outer[0].drawn.thing} as numbers", outer, "outer")
+    yield "</div>"
+
+
+def _strongest(drawn: Sequence[Coloured], setting: Setting) -> Iterator[str]:
+    """Per method how it was computed, its strongest words, and the verdict in plain words; kin below each other."""
+    left = ' style="text-align:left"' if drawn[0].inline else ""  # hosts that strip the stylesheet set cells right
+    yield '<div class="scroll"><table class="strongest"><tbody>'
+    for family in by_family([own.explanation for own in drawn]).values():
+        for m in family:
+            explanation = drawn[m].explanation
+            words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m], setting))
+            ending = ending_of(explanation)
+            ended = "" if ending is None else f'<div class="quiet">{safe(ending)}</div>'
+            verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in warnings_of(explanation))
+            yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{ended}{verdict}</td></tr>'
+    yield "</tbody></table></div>"
+
+
+def _strongest_words(own: Coloured, setting: Setting) -> Iterator[str]:
+    """Of the outer level first, where there are two."""
+    levels = [level for level in (own.groups, own.words) if level is not None]
+    if not any(level.told.any() for level in levels):
+        yield own.words.nothing_told
+    for level in levels:
+        names = level.names
+        for j in level.ordered(setting.order, setting.top, only_told=True):
+            name = coloured(shortened(names[j], _LONGEST_NAME), level.shades[j], inline=own.inline)
+            yield f"<bdi>{name}</bdi> {number(level.written(j))}"
+        if (more := int(level.told.sum()) - setting.top) > 0:
+            rest = f"and {more} more of {_counted(len(level), level.thing)}"
+            yield f'<small class="quiet">{rest}</small>'
+
+
+def _name(explanation: Explanation) -> str:
+    sign = "" if explanation.signed else ", no sign"
+    return (
+        f"<strong>{isolated(explanation.label)}</strong> "
+        f'<small class="quiet">{safe(accuracy_in_words(explanation))}{sign}</small>'
+    )
+
+
+def _legend(drawn: Sequence[Coloured], setting: Setting) -> str:
+    entries = (f"<span>{entry}</span>" for entry in _legend_entries(drawn, inline=setting.level is None))
+    return f'<p class="legend quiet">{_BETWEEN.join(entries)}</p>'
+
+
+def _legend_entries(drawn: Sequence[Coloured], *, inline: bool) -> Iterator[str]:
+    """True for what is shown: only what occurs is named."""
+    explanations = [own.explanation for own in drawn]
+    for hue, meaning in legend(explanations):
+        steps = range(LEVELS // 4, LEVELS + 1, LEVELS // 4)
+        swatch = "".join(coloured("\u2002", Shade(hue, step), inline=inline) for step in steps)
+        yield f"{swatch} {isolated(meaning)}{' (underlined unless faint)' if hue == 'orange' else ''}"
+    yield "the deeper, the larger within its row"
+    if any(not own.words.told.all() for own in drawn):
+        yield f"without colour: not distinguishable from 0{_false_discoveries(drawn)}"
+    if any(own.words.unknown for own in drawn):
+        yield '<span class="u">dotted</span>: the model does not know the word'
+    if any(explanation.stderr is not None for explanation in explanations):
+        yield ABOUT_INTERVALS
+    outputs = dict.fromkeys(str(e.parameters["output"]) for e in explanations if "output" in e.parameters)
+    if outputs:
+        yield f"weights are in units of the {safe(' or '.join(outputs))}"
+
+
+def _false_discoveries(drawn: Sequence[Coloured]) -> str:
+    if all(own.explanation.stderr is None for own in drawn):
+        return ""
+    return " (of the coloured words of a sampled row at most 5 % are expected to be noise)"
+
+
+def _row(own: Coloured, m: int) -> str:
+    name = f"<strong>{isolated(own.explanation.label)}</strong>"
+    warned = ' <span title="see above">⚠</span>' if warnings_of(own.explanation) else ""
+    return (
+        f'<div class="row" data-m="{m}"><div class="name">{name}{warned}</div>'
+        f'<div class="words" dir="auto">{own.text()}</div></div>'
+    )
+
+
+class _Column:
+    """The weights of one method as a table shows them: numbers with bars, and the intervals on these."""
+
+    def __init__(self, explanation: Explanation, drawn: Drawn) -> None:
+        self.explanation, self.drawn = explanation, drawn
+        reach = np.abs(drawn.weights.weights) + np.nan_to_num(drawn.half_widths)
+        self._longest = float(reach[np.isfinite(reach)].max(initial=0.0))
+
+    def cell(self, j: int) -> str:
+        weight, half_width = float(self.drawn.weights.weights[j]), float(self.drawn.half_widths[j])
+        look = hue_of(self.explanation, weight)[0] if self.drawn.told[j] else "x"
+        bar = ""
+        if np.isfinite(weight) and self._longest > 0.0:
+            # Hundredths of the longest bar of the column.
+            interval = f";--i:{100 * half_width / self._longest:.0f}" if np.isfinite(half_width) else ""
+            bar = f' style="--v:{100 * weight / self._longest:.0f}{interval}"'
+        return f'<td class="{look}"{bar}>{number(self.drawn.written(j))}</td>'
+
+
+def _numbers(title: str, columns: Sequence[_Column], kind: str) -> Iterator[str]:
+    yield f"<details><summary>{title}</summary>"
+    yield f'<div class="scroll" role="region" aria-label="{title}" tabindex="0"><table class="{kind}"><thead><tr>'
+    yield f'<th scope="col">{columns[0].drawn.thing}</th>'
+    yield from (f'<th scope="col">{isolated(column.explanation.label)}</th>' for column in columns)
+    yield "</tr></thead><tbody>"
+    for j, name in enumerate(columns[0].drawn.names):
+        yield f"<tr><th>{isolated(name)}</th>{''.join(column.cell(j) for column in columns)}</tr>"
+    yield "</tbody></table></div></details>"
+
+
+def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
+    """What was asked of each method, and what it says of itself."""
+    yield "<details><summary>How each was computed</summary>"
+    yield '<div class="scroll" role="region" aria-label="How each was computed" tabindex="0"><table class="facts">'
+    heads = ("method", "id", "computed", "seconds", "model asked", "parameters", "diagnostics")
+    yield "<thead><tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead><tbody>"
+    for name, explanation in zip(_names(explanations), explanations, strict=True):
+        parameters = ", ".join(f"{name} = {short(value)}" for name, value in explanation.parameters.items())
+        cells = [
+            explanation.method,
+            accuracy_in_words(explanation),
+            f"{explanation.seconds:.3f}",
+            times(explanation.evaluations) if explanation.evaluations else "",
+            parameters,
+            diagnosis(explanation) or "none",
+        ]
+        yield f"<tr><th>{isolated(name)}</th>{''.join(f'<td>{safe(cell)}</td>' for cell in cells)}</tr>"
+    yield "</tbody></table></div></details>"
+
+
+def _names(explanations: Sequence[Explanation]) -> list[str]:
+    """What each explanation is called among those of all questions: by its method, and its label where these differ."""
+    if len({explanation.target for explanation in explanations}) == 1:
+        return [explanation.label for explanation in explanations]
+    return [f"{explanation.label}, {asked_in_words(explanation)}" for explanation in explanations]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,89 @@
+"""What a page draws of an explanation, as numbers and words that are ready for it: one palette, one way of writing.
+
+Names, labels and sentences are made visible here: nothing that acts instead of being seen reaches the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from limelight.core.arrays import Floats
+from limelight.core.sanitize import visible
+from limelight.explanation.result import Explanation, Prediction
+from limelight.explanation.serialization import numbers_written
+from limelight.explanation.significance import accuracy_in_words, asked_in_words, warnings_of
+from limelight.inputs.features import Features
+from limelight.models.interface import View
+from limelight.render.html.stylesheet import shade_class
+from limelight.render.numbers import diagnosis, percent, times, value
+from limelight.render.palette import LEVELS, hue_of, legend
+from limelight.render.pieces import pieces
+from limelight.render.row_model import SIDES, drawn
+
+Drawing = dict[str, Any]
+
+
+def drawn_prediction(prediction: Prediction) -> Drawing:
+    """Labels with the shares of their bars; of a regression its numbers."""
+    chances = prediction.probabilities
+    said = [value(float(x)) for x in prediction.logits] if chances is None else [percent(float(p)) for p in chances]
+    return {
+        **prediction.to_dict(),
+        "shown": [visible(label) for label in prediction.labels],
+        "said": said,
+        "assigned": [visible(label) for label in prediction.assigned],
+    }
+
+
+def drawn_text(view: View, features: Features) -> Drawing:
+    """The text in pieces, each with the feature that it belongs to, and what features are called."""
+    document = view.document
+    names = [visible(" ".join(name.split()) or name) for name in features.names]
+    if document.second is not None:
+        sides = [SIDES[document.side_of(own[0][0])] for own in features.spans]
+        names = [f"{name} ({side})" for name, side in zip(names, sides, strict=True)]
+    texts = []
+    for start, end in document.sides:
+        inside = [tuple((a - start, b - start) for a, b in own if start <= a and b <= end) for own in features.spans]
+        parts = pieces(document.text[start:end], inside)
+        texts.append([[piece.text, -1 if piece.feature is None else piece.feature] for piece in parts])
+    return {"names": names, "texts": texts, "notices": [visible(notice) for notice in document.notices]}
+
+
+def drawn_row(explanation: Explanation) -> Drawing:
+    """One method's row: colours, weights as they are written, what is told from zero, and what speaks against it."""
+    level = drawn(explanation)
+    half = level.half_widths
+    return {
+        "shades": [shade_class(shade) for shade in level.shades],
+        "hues": [hue_of(explanation, float(weight))[0] for weight in explanation.weights],
+        "written": [level.written(j).replace("-", "−") for j in range(len(explanation))],
+        "told": level.told.tolist(),
+        "half_width": numbers_written(half),
+        "settled": settled(explanation, half).tolist(),
+        "unknown": sorted(level.unknown),
+        "accuracy": accuracy_in_words(explanation),
+        "asked": times(explanation.evaluations) if explanation.evaluations else "",
+        "about": visible(asked_in_words(explanation)),
+        "warnings": [visible(warning) for warning in warnings_of(explanation)],
+        "notices": [visible(notice) for notice in explanation.notices],
+        "diagnosis": visible(diagnosis(explanation) or ""),
+        "legend": [{"hue": hue[0], "says": visible(says)} for hue, says in legend([explanation])],
+    }
+
+
+def settled(explanation: Explanation, half_width: Floats) -> Any:
+    """Which words are settled: those that a run says so of that drew until they are.
+
+    Of other runs those that more samples would not draw otherwise: the interval is within one step of colour, or there
+    is none.
+    """
+    if explanation.stderr is None:
+        return np.ones(len(explanation), dtype=bool)
+    stated = explanation.diagnostics.get("settled")
+    if isinstance(stated, list | tuple):
+        return np.isin(np.arange(len(explanation)), stated)
+    largest = float(np.abs(explanation.weights).max(initial=0.0))
+    return half_width <= largest / LEVELS
