@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import limelight
 from limelight.web.site import Served
 from official import machine
-from show import browser
-from show.browser import Browser
+from render import browser
+from render.browser import Browser
 from web.server import running, until
 from web.test_page import opened, settled, typed
 

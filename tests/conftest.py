@@ -12,17 +12,17 @@ from limelight.models.words.vocabulary import Vocabulary
 
 NUMERICAL = (
     "explainers",
+    "explanation/test_reliability.py",
+    "explanation/test_significance.py",
     "numbers",
+    "statistics",
     "theory",
     "training",
     "evaluation/test_inference.py",
     "evaluation/test_measures.py",
-    "evaluation/test_statistics.py",
     "models/test_attention.py",
     "models/test_precision.py",
     "models/test_transformer.py",
-    "test_evidence.py",
-    "test_verdict.py",
 )
 """The rooms and files whose numbers another kind of processor rounds otherwise: `-m numerical`."""
 

@@ -16,7 +16,7 @@ from limelight.corpus.store.reading import open as open_corpus
 from limelight.corpus.store.run_folder import MANIFEST, SHARDS, shard_name
 from limelight.corpus.store.schema import Layout
 from limelight.explanation.result import Explanation
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 LABELS = ("negative", "positive")
 

@@ -19,8 +19,8 @@ from limelight.corpus.analysis.examples import choose
 from limelight.corpus.analysis.findings import find
 from limelight.corpus.report.api import TABLES, report
 from limelight.errors import InputError, ParameterError
-from show import browser
-from show.browser import Browser
+from render import browser
+from render.browser import Browser
 
 ATTACK = "\"><script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\"></style>"
 FORMULA = "=HYPERLINK(1)"

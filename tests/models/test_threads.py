@@ -25,7 +25,7 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from test_private import state_of_model, state_of_process
+from test_module_copy import state_of_model, state_of_process
 
 import limelight
 from limelight.inputs.features import features_of

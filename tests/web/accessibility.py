@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from show.browser import Browser
+from render.browser import Browser
 
 _VIOLATIONS = """axe.run().then((result) => result.violations.map((own) => [
     own.impact, own.id, own.nodes.slice(0, 3).map((node) => [node.html.slice(0, 200), node.failureSummary])

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from show.browser import Browser
+from render.browser import Browser
 from web.server import until
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from show.browser import Browser
+from render.browser import Browser
 
 LOOK = r"""(() => {
     const field = (label) => {

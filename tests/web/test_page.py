@@ -16,8 +16,8 @@ import limelight
 from conftest import small_model
 from limelight.web.security import Door
 from limelight.web.site import Served
-from show import browser
-from show.browser import Browser
+from render import browser
+from render.browser import Browser
 from web import accessibility
 from web.fixtures import server
 from web.server import Running, Slow, running, until

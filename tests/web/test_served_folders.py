@@ -20,8 +20,8 @@ from limelight.evaluation.run_folder import read_evaluation
 from limelight.web.corpora import ServedCorpus
 from limelight.web.evaluations import evaluation_view
 from limelight.web.site import Served
-from show import browser
-from show.browser import Browser
+from render import browser
+from render.browser import Browser
 from web import accessibility
 from web.fixtures import server
 from web.server import Running, running, until

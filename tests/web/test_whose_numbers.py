@@ -21,8 +21,8 @@ import pytest
 import limelight
 from limelight.web.limits import Limits
 from limelight.web.site import Served
-from show import browser
-from show.browser import Browser
+from render import browser
+from render.browser import Browser
 from web.acting import beside, done, linked, opened, removed, set_to, typed, unfolded, with_model
 from web.looking import kinds, looked, wrong
 from web.server import Running, running, until

@@ -21,7 +21,7 @@ from limelight.errors import InputError
 from limelight.explainers.method import methods
 from limelight.explanation.result import Comparison, Explanation, GroupWeights, Prediction
 from limelight.explanation.serialization import METHODS_OF_0_1, SCHEMA
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 PARAMETERS = {"n_samples": 5000, "kernel_width": math.inf, "head": None, "corrected": True, "baseline": "mask"}
 

@@ -19,8 +19,8 @@ from limelight.errors import InputError
 from limelight.explanation.result import Comparison
 from limelight.inputs.document import read_words
 from limelight.render.terminal.page import Look, render
-from show.captures import lines, rows_of, shown, summary_of
-from show.samples import comparison_of
+from render.captures import lines, rows_of, shown, summary_of
+from render.samples import comparison_of
 
 hostile_texts = st.text(
     st.one_of(

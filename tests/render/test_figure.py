@@ -19,7 +19,7 @@ from limelight.explanation.result import Comparison
 from limelight.render.figure.figure import Plot, figure_of, written
 from limelight.render.figure.letters import BOX, drawable, fitted, runs_leftwards, width
 from limelight.render.palette import LIGHT, Shade, hex_of
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -186,7 +186,7 @@ import matplotlib
 def settings():  # as they are kept: to read the backend would choose one
     return {name: dict.__getitem__(matplotlib.rcParams, name) for name in dict.keys(matplotlib.rcParams)}
 before = settings()
-from show.samples import comparison_of
+from render.samples import comparison_of
 from limelight.render.figure.figure import written
 written(comparison_of("so good").plot(), "svg")
 assert settings() == before
@@ -199,7 +199,7 @@ def test_without_matplotlib_it_says_what_to_install() -> None:
     program = """
 import sys
 sys.modules["matplotlib"] = None
-from show.samples import comparison_of
+from render.samples import comparison_of
 from limelight.errors import InputError
 try:
     comparison_of("so good").plot()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from limelight.render import csv_table
 from limelight.render.csv_table import COLUMNS, header, table_rows
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 hostile = st.text(
     st.one_of(st.sampled_from("=+-@\t\r\n\"',;|\x1b\u202e\ud800＝a"), st.characters()), min_size=1, max_size=20

@@ -45,7 +45,7 @@ from limelight.models.words.vocabulary import Vocabulary
 from limelight.statistics.student import half_width
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 TEXT = "the film was great but too long and the end is bad"
 RUNS = 200

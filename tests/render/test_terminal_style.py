@@ -16,8 +16,8 @@ from rich.text import Text
 from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Hue, Rgb, Shade, Theme, contrast
 from limelight.render.terminal.page import Look
 from limelight.render.terminal.style import WARNING, Ink
-from show.captures import shown
-from show.samples import comparison_of
+from render.captures import shown
+from render.samples import comparison_of
 
 WCAG_AA = 4.5
 """The contrast that WCAG 2 asks of normal letters."""

@@ -14,9 +14,9 @@ from limelight.explanation.result import Explanation
 from limelight.inputs.document import Document
 from limelight.inputs.features import features_of
 from limelight.render.html.page import Entry, fragment, page, page_of
-from show import browser
-from show.browser import Browser
-from show.samples import comparison_of
+from render import browser
+from render.browser import Browser
+from render.samples import comparison_of
 
 WCAG_AA = 4.5
 ATTACK = "\"><script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\"></style>"

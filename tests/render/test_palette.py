@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, contrast, hue_of, legend, shades
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 WCAG_AA = 4.5
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

@@ -16,7 +16,7 @@ from conftest import small_model
 from limelight import cli
 from limelight.models.words import checkpoint
 from reference.small_transformers import small_transformer
-from test_data import WRITERS
+from storage.test_labelled_texts import WRITERS
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from limelight.explanation.result import Comparison, Explanation
 from limelight.inputs.document import read_words
 from limelight.render.html.page import Entry, fragment, page, page_of
 from limelight.render.html.script import SCRIPT
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 ELEMENTS = re.compile(

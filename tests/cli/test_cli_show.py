@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 
 from limelight import cli
 from limelight.explanation.result import Comparison
-from show.samples import comparison_of
+from render.samples import comparison_of
 
-SAVED = Path(__file__).parent / "explanation-0.1.json"
+SAVED = Path(__file__).parents[1] / "explanation" / "explanation-0.1.json"
 
 
 def show(*arguments: str | Path, stdin: str | None = None) -> Result:

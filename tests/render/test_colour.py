@@ -9,7 +9,7 @@ from limelight.render import families
 from limelight.render.colour import LEVELS, LIGHT, levels
 from limelight.render.families import by_family
 from limelight.render.palette import contrast
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 
 def test_levels_are_proportional_and_ignore_what_is_not_finite() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import small_model
+from explanation.test_significance import explained
 from limelight.errors import ExplanationWarning, NumericalError
 from limelight.explainers.integrated_gradients import _integrated
 from limelight.explainers.lime import _stable_top
@@ -30,7 +31,6 @@ from limelight.render.row_model import drawn
 from limelight.statistics.sample_size import chance_of_other_top
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
-from test_evidence import explained
 
 SIX = "the film was great but bad"
 Logits = Callable[[np.ndarray], np.ndarray]

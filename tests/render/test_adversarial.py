@@ -12,8 +12,8 @@ from rich.text import Text
 
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation
-from show.captures import shown
-from show.samples import comparison_of
+from render.captures import shown
+from render.samples import comparison_of
 
 NINE = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley")
 FIFTY = tuple(f"label number {i}" for i in range(50))

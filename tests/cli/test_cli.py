@@ -21,11 +21,11 @@ from conftest import small_model
 from limelight import cli
 from limelight.explainers.method import methods
 from limelight.models.words import checkpoint
-from show.samples import comparison_of
+from render.samples import comparison_of
 
 TEXT = "The film was GREAT, but too long."
 COMMAND = (sys.executable, "-c", "from limelight.cli import main; main()")
-SAVED = Path(__file__).parent / "explanation-0.1.json"
+SAVED = Path(__file__).parents[1] / "explanation" / "explanation-0.1.json"
 FIGURE_1 = ["alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi"]
 
 
