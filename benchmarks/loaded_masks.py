@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import limelight
-from limelight.attribution.request import Asked
+from limelight.attribution.request import Request
 from limelight.core.progress import SILENT
 from limelight.explainers.loaded_mask import MaskAnswers, chosen_features, mask_answers
 from limelight.inputs.features import Features
@@ -61,7 +61,7 @@ def asked(model: Any, texts: Sequence[str], target: str | None = None) -> list[C
     """What the check knows of each text."""
     found = []
     for text in texts:
-        prepared = Asked(target, "words", "mask", None, "both", 0, SILENT).prepared(model.view(text), 0)
+        prepared = Request(target, "words", "mask", None, "both", 0, SILENT).prepared(model.view(text), 0)
         question = prepared.questions[0]
         whole = np.array([question.quantity.of(question.logits[None])[0]])
         answers = mask_answers([question], whole, None)

@@ -70,7 +70,7 @@ def test_a_method_that_is_declared_later_is_found_listed_and_used() -> None:
     before = [one.id for one in limelight.methods()]
     position = method("position", label="Position", summary="Later words weigh more", signed=False)
 
-    @position.way(Attentive, uses=("output",))
+    @position.implementation(Attentive, uses=("output",))
     def counted(question: Question[Attentive], *, first: int = 1) -> Weights:
         return Weights(np.arange(first, first + len(question.features), dtype=float), Exact())
 

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from limelight.attribution.api import compare, explain
 from limelight.core.progress import Progress
 from limelight.errors import Interrupted, LimelightError
-from limelight.explainers.method import Method, Way, methods
+from limelight.explainers.method import Implementation, Method, methods
 from limelight.explanation.result import Comparison, Explanation, Prediction
 from limelight.inputs.document import Document
 from limelight.models.interface import View
@@ -37,6 +38,7 @@ __all__ = [
     "Document",
     "Evaluation",
     "Explanation",
+    "Implementation",
     "Interrupted",
     "LimelightError",
     "Method",
@@ -45,7 +47,6 @@ __all__ = [
     "RatioGame",
     "TransformerClassifier",
     "View",
-    "Way",
     "compare",
     "evaluate",
     "explain",
@@ -67,6 +68,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Way":
+        warnings.warn("limelight.Way is called limelight.Implementation", DeprecationWarning, stacklevel=2)
+        return Implementation
     if name == "corpus":
         return importlib.import_module("limelight.corpus")
     if name not in _LATER:

@@ -18,7 +18,7 @@ import numpy as np
 from limelight.attribution.api import explain
 from limelight.core.progress import Silent
 from limelight.errors import ExplanationWarning
-from limelight.explainers.method import Terms, Way, find
+from limelight.explainers.method import Conditions, Implementation, find
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import evidence, warnings_of
 from limelight.models.interface import Attentive, Classifier, Layered
@@ -31,11 +31,11 @@ def check_explainer(method: str, model: Classifier, **options: Any) -> None:
         check(method, model, options)
 
 
-def _way(method: str, model: Classifier) -> Way:
-    """The way in which a method applies to a model when nothing else is asked for."""
+def _implementation(method: str, model: Classifier) -> Implementation:
+    """The implementation in which a method applies to a model when nothing else is asked for."""
     view = model.view("a text")
     quantity = Quantity(len(view.labels), 0, None, view.outputs[0], view.kind)
-    return find(method).required_way(view, Terms("mask", quantity.output, quantity.is_linear))
+    return find(method).required_implementation(view, Conditions("mask", quantity.output, quantity.is_linear))
 
 
 def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> No
 
 
 def _check_what_it_says_of_itself(method: str, model: Classifier, options: dict[str, Any]) -> None:
-    declared, way = find(method), _way(method, model)
+    declared, implementation = find(method), _implementation(method, model)
     e = explain(model, "The film was great, but too long.", method, **options)
     assert e.method == method, f"{method!r} calls itself {e.method!r}"
     assert (e.label, e.signed) == (declared.label, declared.signed), (
@@ -63,7 +63,7 @@ def _check_what_it_says_of_itself(method: str, model: Classifier, options: dict[
     )
     assert e.signed or (e.weights >= 0).all(), "a weight below zero from a method without sign"
     # A sampler that saw every combination of words has no sampling error.
-    sampled = way.sampled and not e.diagnostics.get("complete")
+    sampled = implementation.sampled and not e.diagnostics.get("complete")
     assert (e.stderr is not None) == sampled, "standard errors belong to sampled methods"
     assert type(e.evaluations) is int, f"evaluations must be a whole number: got {e.evaluations!r}"
     assert e.evaluations >= 0, f"the model was asked {e.evaluations} times"
@@ -101,7 +101,7 @@ def _check_determinism(method: str, model: Classifier, options: dict[str, Any]) 
     before = str(np.random.get_state())  # noqa: NPY002
     other = explain(model, text, method, seed=8, **options)
     assert before == str(np.random.get_state()), "the global random state was touched"  # noqa: NPY002
-    if _way(method, model).sampled and not first.diagnostics.get("complete"):
+    if _implementation(method, model).sampled and not first.diagnostics.get("complete"):
         assert first.weights.tobytes() != other.weights.tobytes(), "a sampled method ignores the seed"
     else:
         assert first.weights.tobytes() == other.weights.tobytes(), "a method without samples depends on the seed"
@@ -126,7 +126,7 @@ def _check_targets(method: str, model: Classifier, options: dict[str, Any]) -> N
         assert e.target == label, f"asked for {label!r}, got {e.target!r}"
         weights.append(e.weights)
     # Attention knows no target: that is the paper's point.
-    if _way(method, model).needs not in (Attentive, Layered):
+    if _implementation(method, model).needs not in (Attentive, Layered):
         assert not np.allclose(weights[0], weights[1]), "the target makes no difference"
 
 

@@ -70,7 +70,7 @@ def test_explain_shows_the_prediction_and_a_row_per_method(folder: Path) -> None
     assert re.match(r"(negative|neutral|positive) +━*─* +\d+\.\d % +logit", lines[0])
     rows = [line for line in lines if "GREAT" in line]
     # The small model is a ratio game: the exact values, which are shown with those of Figure 1, exist.
-    labels = [method.label for method in methods() if method.default or method.ways[0].default]
+    labels = [method.label for method in methods() if method.default or method.implementations[0].default]
     assert len(labels) >= len(FIGURE_1)
     assert [row.startswith(f"{label} ") for row, label in zip(rows, labels, strict=True)] == [True] * len(labels)
 
@@ -537,7 +537,7 @@ def test_methods_lists_all_with_what_they_need(columns: str) -> None:
     words = re.sub(r"\s+", " ", result.stdout)
     for method in methods():
         assert f"{method.id} {method.label} {method.summary}" in words
-        for way in method.ways:
+        for way in method.implementations:
             only = "".join(f" --{name} {value}" for name, value in way.only.items())
             facts = f"needs {way.need}, {'sampled' if way.sampled else 'not sampled'}{', only for' if only else ''}"
             assert f"{facts}{only}" in words

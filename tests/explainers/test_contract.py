@@ -33,7 +33,9 @@ FEW = {"n_samples": 50}
 
 
 def options_of(id: str) -> dict[str, Any]:
-    return {name: value for name, value in FEW.items() if any(name in way.options for way in find(id).ways[:1])}
+    return {
+        name: value for name, value in FEW.items() if any(name in way.options for way in find(id).implementations[:1])
+    }
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -187,7 +189,7 @@ def test_a_method_that_does_not_apply_says_so() -> None:
 def declared(run: Callable[..., Weights], signed: bool = True, uses: tuple[str, ...] = ()) -> Any:
     """Inside, the method "broken" is computed by `run`."""
     broken = method("broken", label="Broken", summary="", signed=signed)
-    broken.way(Differentiable, uses=uses)(run)
+    broken.implementation(Differentiable, uses=uses)(run)
     try:
         yield
     finally:

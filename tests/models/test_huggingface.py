@@ -16,7 +16,7 @@ import limelight
 from limelight.attribution.api import applicable
 from limelight.core.progress import Silent
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
-from limelight.explainers.method import Terms, find
+from limelight.explainers.method import Conditions, find
 from limelight.inputs.document import read_words
 from limelight.inputs.features import features_of
 from limelight.models.counting_game import distinct_rows
@@ -700,7 +700,7 @@ def test_g_avg_says_that_it_vanishes_behind_a_layer_normalisation(bert: HuggingF
 )
 def test_every_method_keeps_the_contract(id: str, check: str) -> None:
     classifier = wrapped("bert", truncate=True)
-    way = find(id).required_way(classifier.view("a film"), Terms())
+    way = find(id).required_implementation(classifier.view("a film"), Conditions())
     CHECKS[check](id, classifier, {"n_samples": 60} if "n_samples" in way.options else {})
 
 

@@ -269,7 +269,7 @@ def test_removing_words_of_one_text_never_touches_the_other(family: str, removal
 def test_one_side_alone_has_weights(family: str) -> None:
     classifier = wrapped(family, double=True)
     for method in applicable(classifier.view(PAIR)):
-        options = {"n_samples": 40} if "n_samples" in method.ways[-1].options else {}
+        options = {"n_samples": 40} if "n_samples" in method.implementations[-1].options else {}
         e = limelight.explain(classifier, PAIR, method.id, parts="second", features="occurrences", **options)
         assert set(e.sides or ()) == {1}
         assert e.features == tuple(word.form for word in plain_words(PAIR[1]))

@@ -181,7 +181,7 @@ APPLICABLE = [method.id for method in applicable(transformer().view("the film"))
 @pytest.mark.parametrize("id", APPLICABLE)
 def test_every_applicable_method_keeps_the_contract(id: str, check: str) -> None:
     """The checks raise AssertionError; tests/explainers/test_contract.py shows that they can."""
-    options = {"n_samples": 50} if any("n_samples" in way.options for way in find(id).ways) else {}
+    options = {"n_samples": 50} if any("n_samples" in way.options for way in find(id).implementations) else {}
     CHECKS[check](id, transformer(), options)
 
 

@@ -57,7 +57,7 @@ from limelight.errors import (  # noqa: E402
     UnknownNameError,
     shown,
 )
-from limelight.explainers.method import Terms, find, methods  # noqa: E402
+from limelight.explainers.method import Conditions, find, methods  # noqa: E402
 from limelight.explanation.result import Comparison, Explanation  # noqa: E402
 from limelight.inputs.document import UNKNOWN  # noqa: E402
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig  # noqa: E402
@@ -177,10 +177,10 @@ def _applicable(model: Any) -> list[str]:
 
 def _options(model: Any, ids: Sequence[str]) -> list[str]:
     """The options that these methods have for a model; for one that does not apply, all that it has anywhere."""
-    view, plain, names = model.view("a good film"), Terms(output=model.view("a good film").outputs[0]), set()
+    view, plain, names = model.view("a good film"), Conditions(output=model.view("a good film").outputs[0]), set()
     for id in ids:
-        way = find(id).way_for(view, plain)
-        names |= {name for one in ([way] if way else find(id).ways) for name in one.options}
+        way = find(id).implementation_for(view, plain)
+        names |= {name for one in ([way] if way else find(id).implementations) for name in one.options}
     return sorted(names)
 
 

@@ -118,7 +118,7 @@ def test_the_fuzzer_finds_an_explanation_that_is_not_read_back(monkeypatch: pyte
 @contextlib.contextmanager
 def declared(run: Callable[[Question[Any]], Weights]) -> Iterator[None]:
     """Inside, the method "broken" is computed by `run`."""
-    method("broken", label="Broken", summary="").way(Perturbable)(run)
+    method("broken", label="Broken", summary="").implementation(Perturbable)(run)
     try:
         yield
     finally:

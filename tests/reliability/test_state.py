@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import limelight
 from conftest import small_model
 from limelight.core.progress import Silent
-from limelight.explainers.method import Terms
+from limelight.explainers.method import Conditions
 from reliability.fuzz import applicable_to, model_of
 from reliability.state import growth, unchanged
 
@@ -54,11 +54,13 @@ class Ends(Silent):
 
 
 def _options(kind: str, id: str) -> dict[str, Any]:
-    way = next(one for one in limelight.methods() if one.id == id).way_for(model_of(kind).view(TEXT), _MASKED)
+    way = next(one for one in limelight.methods() if one.id == id).implementation_for(
+        model_of(kind).view(TEXT), _MASKED
+    )
     return {name: value for name, value in FEW.items() if way is not None and name in way.options}
 
 
-_MASKED = Terms()
+_MASKED = Conditions()
 
 
 @cache

@@ -22,7 +22,9 @@ def test_words_of_figure_1_are_readable() -> None:
 
 
 def test_every_method_is_in_a_family_or_one_by_itself() -> None:
-    ours = [method.id for method in methods() if method.ways[0].run.__module__.startswith("limelight.explainers")]
+    ours = [
+        method.id for method in methods() if method.implementations[0].run.__module__.startswith("limelight.explainers")
+    ]
     assert len(ours) > 10
     assert [method for method in ours if method not in families._FAMILY_OF] == ["leave-one-out"]
     comparison = comparison_of("fine", methods=("gxi", "lime", "g-avg", "own"))

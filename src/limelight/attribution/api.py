@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, overload
 
-from limelight.attribution.request import Asked, Target
+from limelight.attribution.request import Request, Target
 from limelight.core.progress import SILENT, Progress
 from limelight.errors import (
     EmptyTextError,
@@ -87,7 +87,7 @@ def explain(
     each as if it had been asked for alone; they are computed together where that is faster.
     """
     progress = SILENT if progress is None else progress
-    asked = Asked(target, features, removal, output, parts, seed, progress, options)
+    asked = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     chosen = find(method)
     if _is_one(model, text):
@@ -126,7 +126,7 @@ def compare(
     An option goes to each method that has it; one that no method has is an error.
     """
     progress = SILENT if progress is None else progress
-    asked = Asked(target, features, removal, output, parts, seed, progress, options)
+    asked = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     everything = isinstance(methods, str) and methods == "all"
     named = None if methods is None or everything else _named(methods)
@@ -182,8 +182,8 @@ def views(model: Classifier, texts: Sequence[str]) -> list[View]:
 def applicable(
     view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
 ) -> list[Method]:
-    """The methods that have a way for this view."""
-    return Asked(None, features, removal, output, "both", 0, SILENT).applicable(view)
+    """The methods that have an implementation for this view."""
+    return Request(None, features, removal, output, "both", 0, SILENT).applicable(view)
 
 
 def check_model(model: object) -> None:

@@ -1,4 +1,4 @@
-"""From a way's weights to an Explanation: places in the text, what is stated of the accuracy, and the verdict."""
+"""From weights to an Explanation: places in the text, what is stated of the accuracy, and the verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import NumericalError, shown
-from limelight.explainers.method import Approximate, Bounded, Exact, Method, Question, Sampled, Way, Weights
+from limelight.explainers.method import Approximate, Bounded, Exact, Implementation, Method, Question, Sampled, Weights
 from limelight.explanation.reliability import moves_little, verdict, with_little_effect
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.inputs.document import Document, Span
@@ -19,7 +19,7 @@ from limelight.models.interface import KnowsWords, Noting
 
 def explained(
     method: Method,
-    way: Way,
+    implementation: Implementation,
     question: Question[Any],
     prediction: Prediction,
     weights: Weights,
@@ -27,7 +27,7 @@ def explained(
     parts: Parts,
     options: Mapping[str, Any],
 ) -> Explanation:
-    """What a way answered to a question, as a reader gets it; `parts` and `options` are what it was asked with."""
+    """The explanation made of an implementation's answer; `parts` and `options` are those of the request."""
     if not np.isfinite(weights.values).all():
         raise NumericalError(
             f"method {method.id!r} gave weights that are not finite{written(options)}: use less extreme "
@@ -68,7 +68,7 @@ def explained(
         parameters={
             "features": question.features.kind,
             **({} if parts == "both" else {"parts": parts}),
-            **{name: getattr(question, name) for name in way.uses},
+            **{name: getattr(question, name) for name in implementation.uses},
             **_as_it_came_to_be(options, weights.settings),
         },
         diagnostics={**stated, **weights.diagnostics},

@@ -25,11 +25,11 @@ from limelight.errors import (
 )
 from limelight.explainers.exact import BY_SIZE, exact_weights_of_several
 from limelight.explainers.method import (
+    Conditions,
     Cut,
+    Implementation,
     Method,
     Question,
-    Terms,
-    Way,
     Weights,
     defaults,
     unknown_option,
@@ -41,7 +41,7 @@ from limelight.inputs.features import Features, Parts, Wanted, checked_kind, div
 from limelight.models.interface import Divisible, KnowsReasons, Perturbable, Removal, View
 from limelight.models.outputs import Output, Quantity, probabilities
 
-Chosen = tuple[Method, Way]
+Chosen = tuple[Method, Implementation]
 T = TypeVar("T")
 _SECONDS = "seconds"
 """The option of methods that draw for some time."""
@@ -94,7 +94,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What a caller wants to know, whatever the text and the methods."""
 
     target: Target | None
@@ -120,10 +120,10 @@ class Asked:
         return isinstance(self.target, str) and self.target == ALL and ALL not in labels
 
     def applicable(self, view: View) -> list[Method]:
-        """The methods that have a way for this view."""
+        """The methods that have an implementation for this view."""
         view, features = self._featured(view)
-        terms = self._terms(view)
-        return [method for method in all_methods() if method.way_for(view, terms, features) is not None]
+        conditions = self._conditions(view)
+        return [method for method in all_methods() if method.implementation_for(view, conditions, features) is not None]
 
     def explanations(self, view: View, methods: Sequence[Method] | None) -> list[Explanation]:
         """One explanation per method and quantity; None stands for the methods that are shown by default."""
@@ -132,9 +132,9 @@ class Asked:
         prediction = predict(view)
         questions = self._questions(view, features, prediction)
         explanations: list[Explanation] = []
-        for asked, (method, way) in self._sharing_time(chosen):
+        for asked, (method, implementation) in self._sharing_time(chosen):
             try:
-                explanations += asked._answered(method, way, questions, prediction)
+                explanations += asked._answered(method, implementation, questions, prediction)
             except CapabilityError:
                 if methods is not None:  # what nobody named is shown where the model can do it
                     raise
@@ -146,9 +146,9 @@ class Asked:
                 raise Interrupted(explanations) from None
         return little_for_all(explanations)
 
-    def _sharing_time(self, chosen: Sequence[Chosen]) -> Iterator[tuple[Asked, Chosen]]:
+    def _sharing_time(self, chosen: Sequence[Chosen]) -> Iterator[tuple[Request, Chosen]]:
         """Each method with what is asked of it: those that draw share the seconds, and who needs less leaves more."""
-        timed = [_SECONDS in way.options for _, way in chosen]
+        timed = [_SECONDS in implementation.options for _, implementation in chosen]
         given = self.options.get(_SECONDS)
         if sum(timed) < 2 or not isinstance(given, int | float) or not given > 0.0:
             yield from ((self, own) for own in chosen)
@@ -163,12 +163,12 @@ class Asked:
             left -= time.monotonic() - started
 
     def of_many(self, views: Sequence[View], method: Method) -> list[list[Explanation]]:
-        """One method on many texts, together where its way can do that: for each text an explanation per quantity."""
+        """One method on many texts, together where it can do that: for each text an explanation per quantity."""
         if not views:
             return []
         featured = [self._featured(view) for view in views]
-        ways = [self._chosen(view, features, [method])[0][1] for view, features in featured]
-        if ways[0].many is None or any(other is not ways[0] for other in ways):
+        implementations = [self._chosen(view, features, [method])[0][1] for view, features in featured]
+        if implementations[0].many is None or any(other is not implementations[0] for other in implementations):
             return [self.explanations(view, [method]) for view in views]
         return self.of_prepared([self._prepared(*own, self.seed) for own in featured], [method])[0]
 
@@ -194,12 +194,19 @@ class Asked:
         that may have the options which these do not.
         """
         chosen = [self._chosen(own.view, own.features, methods, beside) for own in texts]
-        ways = [[own[i][1] for own in chosen] for i in range(len(methods))]
-        together = [i for i, own in enumerate(ways) if own and own[0].many in BY_SIZE and len(set(map(id, own))) == 1]
-        shared = self._by_size([(methods[i], ways[i][0]) for i in together], texts, memory_bytes) if together else []
+        implementations = [[own[i][1] for own in chosen] for i in range(len(methods))]
+        together = [
+            i for i, own in enumerate(implementations) if own and own[0].many in BY_SIZE and len(set(map(id, own))) == 1
+        ]
+        shared = (
+            self._by_size([(methods[i], implementations[i][0]) for i in together], texts, memory_bytes)
+            if together
+            else []
+        )
         answers = dict(zip(together, shared, strict=True))
         return [
-            answers[i] if i in answers else self._of_many(method, ways[i], texts) for i, method in enumerate(methods)
+            answers[i] if i in answers else self._of_many(method, implementations[i], texts)
+            for i, method in enumerate(methods)
         ]
 
     def _by_size(
@@ -208,8 +215,12 @@ class Asked:
         """The methods whose weights follow from means by size: one pass over each text gives them all."""
         questions = [question for own in texts for question in own.questions]
         if any(question.features.groups is not None for question in questions):
-            return [self._of_many(method, [way] * len(texts), texts) for method, way in chosen]
-        rules = [BY_SIZE[way.many](**self._own(way)) for _, way in chosen if way.many is not None]
+            return [self._of_many(method, [implementation] * len(texts), texts) for method, implementation in chosen]
+        rules = [
+            BY_SIZE[implementation.many](**self._own(implementation))
+            for _, implementation in chosen
+            if implementation.many is not None
+        ]
         started = time.perf_counter()
         longest = max(questions, key=lambda question: len(question.features))
         weights = self._computed(
@@ -217,74 +228,86 @@ class Asked:
         )
         seconds = (time.perf_counter() - started) / len(questions) / len(chosen)
         return [
-            self._explained(method, way, texts, own, seconds)
-            for (method, way), own in zip(chosen, weights, strict=True)
+            self._explained(method, implementation, texts, own, seconds)
+            for (method, implementation), own in zip(chosen, weights, strict=True)
         ]
 
-    def _of_many(self, method: Method, ways: Sequence[Way], texts: Sequence[Prepared]) -> list[list[Explanation]]:
-        if not ways or ways[0].many is None or any(other is not ways[0] for other in ways):
+    def _of_many(
+        self, method: Method, implementations: Sequence[Implementation], texts: Sequence[Prepared]
+    ) -> list[list[Explanation]]:
+        if (
+            not implementations
+            or implementations[0].many is None
+            or any(other is not implementations[0] for other in implementations)
+        ):
             return [
-                self._answered(method, way, own.questions, own.prediction) for way, own in zip(ways, texts, strict=True)
+                self._answered(method, implementation, own.questions, own.prediction)
+                for implementation, own in zip(implementations, texts, strict=True)
             ]
         with self._kept_if_cut(
-            method, ways[0], [(question, own.prediction) for own in texts for question in own.questions]
+            method, implementations[0], [(question, own.prediction) for own in texts for question in own.questions]
         ):
             weights, seconds = self._together(
-                method, ways[0], [question for own in texts for question in own.questions]
+                method, implementations[0], [question for own in texts for question in own.questions]
             )
-        return self._explained(method, ways[0], texts, weights, seconds)
+        return self._explained(method, implementations[0], texts, weights, seconds)
 
     @contextlib.contextmanager
     def _kept_if_cut(
-        self, method: Method, way: Way, asked: Sequence[tuple[Question[Any], Prediction]]
+        self, method: Method, implementation: Implementation, asked: Sequence[tuple[Question[Any], Prediction]]
     ) -> Iterator[None]:
-        """Where a way inside is interrupted, what it has is explained and goes along with the interrupt."""
+        """Where an implementation inside is interrupted, what it has is explained and goes along with the interrupt."""
         started = time.perf_counter()
         try:
             yield
         except Cut as cut:
             seconds = (time.perf_counter() - started) / max(len(cut.weights), 1)
             found = [
-                self._explanation(method, way, question, prediction, weights, seconds)
+                self._explanation(method, implementation, question, prediction, weights, seconds)
                 for (question, prediction), weights in zip(asked, cut.weights, strict=False)
             ]
             raise Interrupted(found) from None
 
     def _explained(
-        self, method: Method, way: Way, texts: Sequence[Prepared], weights: Sequence[Weights], seconds: float
+        self,
+        method: Method,
+        implementation: Implementation,
+        texts: Sequence[Prepared],
+        weights: Sequence[Weights],
+        seconds: float,
     ) -> list[list[Explanation]]:
         answers = iter(weights)
         return [
             [
-                self._explanation(method, way, question, own.prediction, next(answers), seconds)
+                self._explanation(method, implementation, question, own.prediction, next(answers), seconds)
                 for question in own.questions
             ]
             for own in texts
         ]
 
     def _answered(
-        self, method: Method, way: Way, questions: Sequence[Question[Any]], prediction: Prediction
+        self, method: Method, implementation: Implementation, questions: Sequence[Question[Any]], prediction: Prediction
     ) -> list[Explanation]:
         """One method on one text: what one run of the model tells of several quantities is asked for once."""
-        if len(questions) > 1 and way.many is not None:
-            with self._kept_if_cut(method, way, [(question, prediction) for question in questions]):
-                weights, seconds = self._together(method, way, questions)
+        if len(questions) > 1 and implementation.many is not None:
+            with self._kept_if_cut(method, implementation, [(question, prediction) for question in questions]):
+                weights, seconds = self._together(method, implementation, questions)
             return [
-                self._explanation(method, way, question, prediction, own, seconds)
+                self._explanation(method, implementation, question, prediction, own, seconds)
                 for question, own in zip(questions, weights, strict=True)
             ]
         explanations = []
         for question in questions:
             started = time.perf_counter()
-            watched = replace(question, watch=self._watch(method, way, question, prediction))
-            with self._kept_if_cut(method, way, [(question, prediction)]):
-                own = self._computed(method, way, watched, way.run)
+            watched = replace(question, watch=self._watch(method, implementation, question, prediction))
+            with self._kept_if_cut(method, implementation, [(question, prediction)]):
+                own = self._computed(method, implementation, watched, implementation.run)
             seconds = time.perf_counter() - started
-            explanations.append(self._explanation(method, way, question, prediction, own, seconds))
+            explanations.append(self._explanation(method, implementation, question, prediction, own, seconds))
         return explanations
 
     def _watch(
-        self, method: Method, way: Way, question: Question[Any], prediction: Prediction
+        self, method: Method, implementation: Implementation, question: Question[Any], prediction: Prediction
     ) -> Callable[[Weights], None] | None:
         """What shows explanations from fewer samples to a progress that watches them."""
         progress, started = self.progress, time.perf_counter()
@@ -293,16 +316,18 @@ class Asked:
 
         def watch(weights: Weights) -> None:
             seconds = time.perf_counter() - started
-            progress.seen(self._explanation(method, way, question, prediction, weights, seconds))
+            progress.seen(self._explanation(method, implementation, question, prediction, weights, seconds))
 
         return watch
 
-    def _together(self, method: Method, way: Way, questions: Sequence[Question[Any]]) -> tuple[list[Weights], float]:
+    def _together(
+        self, method: Method, implementation: Implementation, questions: Sequence[Question[Any]]
+    ) -> tuple[list[Weights], float]:
         """All questions in one go, and the mean time of one."""
-        assert way.many is not None
-        many, longest = way.many, max(questions, key=lambda question: len(question.features))
+        assert implementation.many is not None
+        many, longest = implementation.many, max(questions, key=lambda question: len(question.features))
         started = time.perf_counter()
-        weights = self._computed(method, way, longest, lambda _, **options: many(questions, **options))
+        weights = self._computed(method, implementation, longest, lambda _, **options: many(questions, **options))
         return weights, (time.perf_counter() - started) / len(questions)
 
     # ── what is asked of one text ─────────────────────────────────────────────────────────────────────────────────
@@ -320,9 +345,9 @@ class Asked:
             view = view.divided(words)
         return view, features_of(view.document, self.features, self.parts)
 
-    def _terms(self, view: View) -> Terms:
+    def _conditions(self, view: View) -> Conditions:
         output = self._output(view)
-        return Terms(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
+        return Conditions(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
 
     def _output(self, view: View) -> Output:
         if self.output is None:
@@ -340,15 +365,20 @@ class Asked:
             offered = " or ".join(map(repr, view.removals))
             why = view.reason_against(self.removal) if isinstance(view, KnowsReasons) else ""
             raise CapabilityError(f"this model does not take words out by {self.removal!r}{why}: use {offered}")
-        terms, options = self._terms(view), list(self.options)
+        conditions, options = self._conditions(view), list(self.options)
         if methods is None:
-            chosen = defaults(view, terms, features, options)
+            chosen = defaults(view, conditions, features, options)
         else:
-            chosen = [(method, method.required_way(view, terms, features, options)) for method in methods]
+            chosen = [
+                (method, method.required_implementation(view, conditions, features, options)) for method in methods
+            ]
         for name in self.options:
-            others = (way for method in beside for way in method.ways)
-            if not any(name in way.options for way in (*(way for _, way in chosen), *others)):
-                raise unknown_option([(method.id, way) for method, way in chosen], name)
+            others = (implementation for method in beside for implementation in method.implementations)
+            if not any(
+                name in implementation.options
+                for implementation in (*(implementation for _, implementation in chosen), *others)
+            ):
+                raise unknown_option([(method.id, implementation) for method, implementation in chosen], name)
         return chosen
 
     def _questions(self, view: View, features: Features, prediction: Prediction) -> list[Question[Any]]:
@@ -384,9 +414,11 @@ class Asked:
 
     # ── weights, and what is made of them ─────────────────────────────────────────────────────────────────────────
 
-    def _computed(self, method: Method, way: Way, question: Question[Any], run: Callable[..., T]) -> T:
-        """What a way answers; memory that it does not get becomes an error that says what to lower."""
-        options = self._own(way)
+    def _computed(
+        self, method: Method, implementation: Implementation, question: Question[Any], run: Callable[..., T]
+    ) -> T:
+        """What an implementation answers; memory that it does not get becomes an error that says what to lower."""
+        options = self._own(implementation)
         counts = [name for name, value in options.items() if type(value) is int]
         lower = f"lower {' or '.join(counts)}, or " if counts else ""
         try:
@@ -398,23 +430,25 @@ class Asked:
         finally:
             self.progress.end()
 
-    def _own(self, way: Way) -> dict[str, Any]:
-        """The options of a way, checked, with its defaults where nothing was given."""
+    def _own(self, implementation: Implementation) -> dict[str, Any]:
+        """The options of an implementation, checked, with its defaults where nothing was given."""
         return {
             name: option.check(self.options[name]) if name in self.options else option.default
-            for name, option in way.options.items()
+            for name, option in implementation.options.items()
         }
 
     def _explanation(
         self,
         method: Method,
-        way: Way,
+        implementation: Implementation,
         question: Question[Any],
         prediction: Prediction,
         weights: Weights,
         seconds: float,
     ) -> Explanation:
-        return explained(method, way, question, prediction, weights, seconds, self.parts, self._own(way))
+        return explained(
+            method, implementation, question, prediction, weights, seconds, self.parts, self._own(implementation)
+        )
 
 
 def _checked_seed(given: object) -> int:

@@ -1,4 +1,4 @@
-"""`limelight methods`: what there is, what each way to compute it needs, and what can be set."""
+"""`limelight methods`: what there is, what each implementation needs, and what can be set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.text import Text
 from limelight.cli.settings import typed_value
 
 if TYPE_CHECKING:
-    from limelight.explainers.method import Method, Way
+    from limelight.explainers.method import Implementation, Method
 
 _ROOM_FOR_A_TABLE = 100
 
 
 def methods() -> None:
-    """List the methods: the ways to compute each, what a way needs of a model, and the options that it takes."""
+    """List the methods: the implementations of each, what they need of a model, and the options that they take."""
     from limelight.explainers.method import methods as declared
 
     console = Console()
@@ -31,7 +31,7 @@ def methods() -> None:
 def _beside(methods: Sequence[Method]) -> Table:
     """Ids and names in columns of their own."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in ("id", "name", "what it is, and the ways to compute it"):
+    for head in ("id", "name", "what it is, and its implementations"):
         table.add_column(head, no_wrap=head in ("id", "name"), overflow="fold")
     for method in methods:
         table.add_row(Text(method.id, style="cyan"), Text(method.label), Group(*_about(method)))
@@ -48,17 +48,25 @@ def _below(methods: Sequence[Method]) -> Group:
 
 
 def _about(method: Method) -> list[RenderableType]:
-    ways = [line for way in method.ways for line in _way(way, named=len(method.ways) > 1)]
-    return [Text(method.summary), *(Padding(line, (0, 0, 0, 2)) for line in ways)]
+    implementations = [
+        line
+        for implementation in method.implementations
+        for line in _implementation(implementation, named=len(method.implementations) > 1)
+    ]
+    return [Text(method.summary), *(Padding(line, (0, 0, 0, 2)) for line in implementations)]
 
 
-def _way(way: Way, named: bool) -> Iterator[RenderableType]:
-    """What a way needs, whether it draws samples, what it is for; then its options as they are typed."""
-    name = f"{way.name.replace('_', ' ')}: " if named else ""
-    only = "".join(f" --{argument} {value}" for argument, value in way.only.items())
-    only += " and outputs linear in the logits" if way.linear else ""
-    facts = [f"needs {way.need}", "sampled" if way.sampled else "not sampled", *([f"only for{only}"] if only else [])]
+def _implementation(implementation: Implementation, named: bool) -> Iterator[RenderableType]:
+    """What an implementation needs, whether it draws samples, what it is for; then its options as they are typed."""
+    name = f"{implementation.name.replace('_', ' ')}: " if named else ""
+    only = "".join(f" --{argument} {value}" for argument, value in implementation.only.items())
+    only += " and outputs linear in the logits" if implementation.linear else ""
+    facts = [
+        f"needs {implementation.need}",
+        "sampled" if implementation.sampled else "not sampled",
+        *([f"only for{only}"] if only else []),
+    ]
     yield Text(f"{name}{', '.join(facts)}", style="dim")
-    if way.options:
-        options = (f"{option}={typed_value(value)}" for option, value in way.parameters.items())
+    if implementation.options:
+        options = (f"{option}={typed_value(value)}" for option, value in implementation.parameters.items())
         yield Padding(Text("  ".join(options), style="green"), (0, 0, 0, 2))

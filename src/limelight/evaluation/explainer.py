@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from limelight.attribution.request import Asked
+from limelight.attribution.request import Request
 from limelight.core.progress import SILENT
 from limelight.errors import CapabilityError, NumericalError, TooLargeError, UnknownNameError, shown
-from limelight.explainers.method import Method, Terms, defaults, find, methods
+from limelight.explainers.method import Conditions, Method, defaults, find, methods
 from limelight.explanation.result import Explanation
 from limelight.inputs.features import Wanted, features_of
 from limelight.models.interface import Classifier, Removal, View
@@ -31,18 +31,18 @@ class Explainer:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def explained(self, view: View, method: Method, target: str, **options: Any) -> Explanation:
-        """One method on one view; an option that its way does not have is one of another method."""
+        """One method on one view; an option that its implementation does not have is one of another method."""
         given = {**self.options, **options}
         features = features_of(view.document, self.features)
-        way = method.required_way(view, self.terms(view), features, list(given))
-        own = {name: value for name, value in given.items() if name in way.options}
-        asked = Asked(target, self.features, self.removal, self.output, "both", self.seed, SILENT, own)
+        implementation = method.required_implementation(view, self.conditions(view), features, list(given))
+        own = {name: value for name, value in given.items() if name in implementation.options}
+        asked = Request(target, self.features, self.removal, self.output, "both", self.seed, SILENT, own)
         return asked.explanations(view, [method])[0]
 
-    def terms(self, view: View) -> Terms:
-        """What a way must be for."""
+    def conditions(self, view: View) -> Conditions:
+        """What an implementation must be for."""
         output = output_of(view, self.output)
-        return Terms(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
+        return Conditions(self.removal, output, Quantity(len(view.labels), 0, None, output, view.kind).is_linear)
 
     def with_seed(self, seed: int) -> Explainer:
         return replace(self, seed=seed)
@@ -52,8 +52,8 @@ class Explainer:
 
 
 def options_of(method: Method) -> set[str]:
-    """What any of its ways takes."""
-    return {name for way in method.ways for name in way.options}
+    """What any of its implementations takes."""
+    return {name for implementation in method.implementations for name in implementation.options}
 
 
 def check_options(options: Mapping[str, Any], chosen: Sequence[Method]) -> None:
@@ -80,15 +80,15 @@ def chosen_methods(
     explainer: Explainer, view: View, asked: Sequence[str] | str | None
 ) -> tuple[list[Method], dict[str, str]]:
     """The methods that apply to this view, and those that were asked for and do not, with the reason."""
-    terms = explainer.terms(view)
+    conditions = explainer.conditions(view)
     features, options = features_of(view.document, explainer.features), list(explainer.options)
     if asked is None:
-        return [method for method, _ in defaults(view, terms, features, options)], {}
+        return [method for method, _ in defaults(view, conditions, features, options)], {}
     wanted = methods() if asked == "all" else [find(name) for name in dict.fromkeys(asked)]
     chosen, skipped = [], {}
     for method in wanted:
         try:
-            method.required_way(view, terms, features, options)
+            method.required_implementation(view, conditions, features, options)
         except CapabilityError as error:
             skipped[method.id] = str(error)
         else:

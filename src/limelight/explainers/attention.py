@@ -27,12 +27,12 @@ alpha_max = method(
 )
 
 
-@alpha_avg.way(Attentive)
+@alpha_avg.implementation(Attentive)
 def mean_over_heads(question: Question[Attentive], *, layer: int | str = LAST, head: int | None = None) -> Weights:
     return _attention(question, layer, head, lambda weights: weights.mean(axis=-2))
 
 
-@alpha_max.way(Attentive)
+@alpha_max.implementation(Attentive)
 def maximum_over_heads(question: Question[Attentive], *, layer: int | str = LAST, head: int | None = None) -> Weights:
     return _attention(question, layer, head, lambda weights: weights.max(axis=-2))
 

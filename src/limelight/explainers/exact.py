@@ -112,7 +112,7 @@ class BySize:
 
 
 BY_SIZE: dict[object, Callable[..., BySize]] = {}
-"""For ways that are computed by `exact_weights_of_many`: from their options to what they ask of the moments."""
+"""The rule of each implementation that is computed by `exact_weights_of_many`, made from its options."""
 
 
 def exact_weights_of_many(questions: Sequence[Question[RatioView]], rule: BySize) -> list[Weights]:

@@ -41,7 +41,7 @@ def _reduced(
     )
 
 
-@g_avg.way(Differentiable, uses=("output",))
+@g_avg.implementation(Differentiable, uses=("output",))
 def mean_of_coordinates(question: Question[Differentiable]) -> Weights:
     weights = _reduced(question, lambda g: g.gradients.mean(axis=1), lambda g: 1.0)
     # A constant added to all coordinates of e_t is taken out again by a layer normalisation: the mean is zero then.
@@ -49,19 +49,19 @@ def mean_of_coordinates(question: Question[Differentiable]) -> Weights:
     return replace(weights, notices=(_VANISHES,) if vanishes else ())
 
 
-@g_l1.way(Differentiable, uses=("output",))
+@g_l1.implementation(Differentiable, uses=("output",))
 def l1_norm(question: Question[Differentiable]) -> Weights:
     return _reduced(question, lambda g: np.abs(g.gradients).sum(axis=1), lambda g: float(g.gradients.shape[1]))
 
 
-@g_l2.way(Differentiable, uses=("output",))
+@g_l2.implementation(Differentiable, uses=("output",))
 def l2_norm(question: Question[Differentiable]) -> Weights:
     return _reduced(
         question, lambda g: np.sqrt((g.gradients**2).sum(axis=1)), lambda g: math.sqrt(g.gradients.shape[1])
     )
 
 
-@gxi.way(Differentiable, uses=("output",))
+@gxi.implementation(Differentiable, uses=("output",))
 def times_input(question: Question[Differentiable]) -> Weights:
     return _reduced(
         question,

@@ -42,7 +42,7 @@ integrated_gradients = method(
 )
 
 
-@integrated_gradients.way(Integrable, uses=("output",))
+@integrated_gradients.implementation(Integrable, uses=("output",))
 def along_embeddings(
     question: Question[Integrable],
     *,
@@ -60,7 +60,7 @@ def along_embeddings(
     return _integrated(question, path, tolerance, max_steps, steps)
 
 
-@integrated_gradients.way(FoldedView, uses=("output",))
+@integrated_gradients.implementation(FoldedView, uses=("output",))
 def along_folded_embeddings(
     question: Question[FoldedView],
     *,

@@ -117,7 +117,7 @@ def _lives_on_gpu(question: Question[Perturbable]) -> bool:
     return on_gpu and question.quantity.is_linear and question.features.groups is None
 
 
-@lime.way(Perturbable, uses=("removal", "output", "seed"), many=_of_many)
+@lime.implementation(Perturbable, uses=("removal", "output", "seed"), many=_of_many)
 def sampled(
     question: Question[Perturbable],
     *,
@@ -371,7 +371,7 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: floa
     )
 
 
-@lime_limit.way(RatioView, default=True, many=_limits_of_many, removal="mask", linear=True)
+@lime_limit.implementation(RatioView, default=True, many=_limits_of_many, removal="mask", linear=True)
 def exact(
     question: Question[RatioView],
     *,
@@ -383,7 +383,7 @@ def exact(
     return exact_weights(theory.lime_limit(ratio_game(question), 0, n_samples, kernel_width, ridge, precision))
 
 
-@lime_limit.way(
+@lime_limit.implementation(
     FoldedView,
     default=True,
     many=_deleting_of_many,

@@ -31,7 +31,7 @@ lime_mean = method(
 _NOTE = Approximate("neglects how words vary together, but for the dominant words of each head")
 
 
-@lime_mean.way(RatioView, removal="mask", linear=True)
+@lime_mean.implementation(RatioView, removal="mask", linear=True)
 def mean_field(
     question: Question[RatioView],
     *,

@@ -1,18 +1,18 @@
-"""Methods: what each is called, and the ways to compute it.
+"""Methods: what each is called, and the implementations of it.
 
-A method is declared once; each way to compute it is a function from a `Question` to `Weights`, with what it needs of a
-view and with options of its own (its keyword-only parameters):
+A method is declared once; each implementation of it is a function from a `Question` to `Weights`, with what it needs
+of a view and with options of its own (its keyword-only parameters):
 
     shapley = method("shapley", label="Shapley", summary="…")
 
-    @shapley.way(RatioView, removal="mask", output="logit")
+    @shapley.implementation(RatioView, removal="mask", output="logit")
     def exact(question: Question[RatioView], *, precision: float = 1e-11) -> Weights: ...
 
-    @shapley.way(Perturbable, uses=("removal", "output", "seed"))
+    @shapley.implementation(Perturbable, uses=("removal", "output", "seed"))
     def sampled(question: Question[Perturbable], *, n_samples: int = 5000) -> Weights: ...
 
-The first way that applies to a view and to what was asked is taken. A module in this package is found by itself; a
-method that is declared anywhere else is there from then on.
+The first implementation that applies to a view and to the request is taken. A module in this package is found by
+itself; a method that is declared anywhere else is there from then on.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import math
 import pkgutil
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -54,7 +55,7 @@ Options = ParamSpec("Options")
 
 
 @dataclass(frozen=True)
-class Terms:
+class Conditions:
     """How words are taken out, which output is explained, and whether that is linear in the logits."""
 
     removal: Removal = "mask"
@@ -92,9 +93,9 @@ class Question(Generic[V]):
         return self.quantity.output
 
     @property
-    def terms(self) -> Terms:
-        """What a way must be for."""
-        return Terms(self.removal, self.output, self.quantity.is_linear)
+    def conditions(self) -> Conditions:
+        """What an implementation must be for."""
+        return Conditions(self.removal, self.output, self.quantity.is_linear)
 
     @property
     def direction(self) -> Floats:
@@ -161,7 +162,7 @@ class Weights:
 
 
 class Cut(Exception):
-    """A way was interrupted: what it has of its questions, in their order. It never leaves the package."""
+    """An implementation was interrupted: what it has of its questions, in their order. It never leaves the package."""
 
     def __init__(self, weights: Sequence[Weights]) -> None:
         super().__init__()
@@ -172,12 +173,12 @@ Computes = Callable[Concatenate[Question[Need], Options], Weights]
 """A function from a question about views of one kind, and its options, to weights."""
 
 
-# ── methods and their ways ────────────────────────────────────────────────────────────────────────────────────────────
+# ── methods and their implementations ─────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
 class Option:
-    """A setting of a way: its default and the types that it takes."""
+    """A setting of an implementation: its default and the types that it takes."""
 
     name: str
     default: Any
@@ -185,9 +186,10 @@ class Option:
     choices: tuple[object, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """`value` as a way gets it (NumPy's numbers as Python's), or an error that says what is taken.
+        """`value` as an implementation gets it (NumPy's numbers as Python's), or an error that says what is taken.
 
-        Whether a number is in range is the way's to say; not a number, and integers beyond 64 bits, are in no range.
+        Whether a number is in range is the implementation's to say; not a number, and integers beyond 64 bits, are in
+        no range.
         """
         plain = _as_python(value)
         if any(type(plain) is type(choice) and plain == choice for choice in self.choices):
@@ -222,8 +224,8 @@ def _option(parameter: inspect.Parameter, hint: Any) -> Option:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to compute a method: what it needs of a view, and the values of common arguments that it is for.
+class Implementation:
+    """One implementation of a method: what it needs of a view, and the values of common arguments that it is for.
 
     `linear`: it is for quantities that are linear in the logits. `uses`: which of the common arguments matter to it.
     `default`: whether it is shown of limelight's own models where no method is named.
@@ -257,20 +259,23 @@ class Way:
         return "seed" in self.uses
 
     @property
-    def conditions(self) -> list[str]:
-        """The terms that it is for, in words."""
+    def stated_conditions(self) -> list[str]:
+        """The conditions that it is for, in words."""
         return [*(f"{name}={value!r}" for name, value in self.only.items()), *([_LINEAR] if self.linear else [])]
 
-    def unmet(self, terms: Terms) -> list[str]:
-        """Which terms it is not for."""
-        names = [name for name, value in self.only.items() if getattr(terms, name) != value]
-        return [f"{name}={getattr(terms, name)!r}" for name in [*names, *(["output"] * (self.linear > terms.linear))]]
+    def unmet(self, conditions: Conditions) -> list[str]:
+        """Which conditions it is not for."""
+        names = [name for name, value in self.only.items() if getattr(conditions, name) != value]
+        return [
+            f"{name}={getattr(conditions, name)!r}"
+            for name in [*names, *(["output"] * (self.linear > conditions.linear))]
+        ]
 
-    def applies(self, view: View, terms: Terms, features: Features | None = None) -> bool:
-        """Whether it is for this view, these terms and, where they are known, these features."""
-        if not isinstance(view, self.needs) or (self.linear and not terms.linear):
+    def applies(self, view: View, conditions: Conditions, features: Features | None = None) -> bool:
+        """Whether it is for this view, these conditions and, where they are known, these features."""
+        if not isinstance(view, self.needs) or (self.linear and not conditions.linear):
             return False
-        if any(getattr(terms, name) != value for name, value in self.only.items()):
+        if any(getattr(conditions, name) != value for name, value in self.only.items()):
             return False
         return self.declines is None or features is None or self.declines(features) is None
 
@@ -289,9 +294,9 @@ class Method:
     signed: bool
     changes: bool
     default: bool
-    ways: list[Way] = field(default_factory=list)
+    implementations: list[Implementation] = field(default_factory=list)
 
-    def way(
+    def implementation(
         self,
         needs: type[Need],
         *,
@@ -302,7 +307,7 @@ class Method:
         declines: Callable[[Features], str | None] | None = None,
         **only: str,
     ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
-        """Register a function as a way to compute this method; ways are tried in this order."""
+        """Register a function as an implementation to compute this method; implementations are tried in this order."""
         if needs not in CAPABILITIES:
             raise TypeError(
                 f"{needs.__name__} is no capability of a view: name one of limelight.models.interface.CAPABILITIES"
@@ -315,8 +320,8 @@ class Method:
                 for p in inspect.signature(run).parameters.values()
                 if p.kind is p.KEYWORD_ONLY
             }
-            self.ways.append(
-                Way(
+            self.implementations.append(
+                Implementation(
                     name=getattr(run, "__name__", ""),
                     needs=needs,
                     only=MappingProxyType(only),
@@ -333,38 +338,61 @@ class Method:
 
         return register
 
-    def way_for(
-        self, view: View, terms: Terms, features: Features | None = None, options: Sequence[str] = ()
-    ) -> Way | None:
-        """The first way that applies to this view on these terms; None where there is none.
+    @property
+    def ways(self) -> list[Implementation]:
+        """Former name of `implementations`."""
+        warnings.warn("Method.ways is called Method.implementations", DeprecationWarning, stacklevel=2)
+        return self.implementations
 
-        A way that is for some texts only stands back where options are given that another one has: which options can be
-        given must not depend on the text.
+    def way(self, needs: type[Need], **arguments: Any) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
+        """Former name of `implementation`."""
+        warnings.warn("Method.way is called Method.implementation", DeprecationWarning, stacklevel=2)
+        return self.implementation(needs, **arguments)
+
+    def implementation_for(
+        self, view: View, conditions: Conditions, features: Features | None = None, options: Sequence[str] = ()
+    ) -> Implementation | None:
+        """The first implementation that applies to this view on these conditions; None where there is none.
+
+        An implementation that is for some texts only stands back where options are given that another one has: which
+        options can be given must not depend on the text.
         """
-        ways = [way for way in self.ways if way.applies(view, terms, features)]
-        for way in ways:
-            others = {name for other in ways if other.declines is None for name in other.options}
-            if way.declines is None or not any(name in others and name not in way.options for name in options):
-                return way
+        implementations = [
+            implementation
+            for implementation in self.implementations
+            if implementation.applies(view, conditions, features)
+        ]
+        for implementation in implementations:
+            others = {name for other in implementations if other.declines is None for name in other.options}
+            if implementation.declines is None or not any(
+                name in others and name not in implementation.options for name in options
+            ):
+                return implementation
         return None
 
-    def required_way(
-        self, view: View, terms: Terms, features: Features | None = None, options: Sequence[str] = ()
-    ) -> Way:
+    def required_implementation(
+        self, view: View, conditions: Conditions, features: Features | None = None, options: Sequence[str] = ()
+    ) -> Implementation:
         """The same; where there is none the error says why, and names the methods that there are."""
-        way = self.way_for(view, terms, features, options)
-        if way is not None:
-            return way
-        able = [way for way in self.ways if isinstance(view, way.needs)]
-        for way in able:
-            if way.declines is not None and features is not None and way.applies(view, terms):
-                raise CapabilityError(f"method {self.id!r} {way.declines(features)}")
+        implementation = self.implementation_for(view, conditions, features, options)
+        if implementation is not None:
+            return implementation
+        able = [implementation for implementation in self.implementations if isinstance(view, implementation.needs)]
+        for implementation in able:
+            if (
+                implementation.declines is not None
+                and features is not None
+                and implementation.applies(view, conditions)
+            ):
+                raise CapabilityError(f"method {self.id!r} {implementation.declines(features)}")
         if not able:
-            needs = " or ".join(dict.fromkeys(way.need for way in self.ways))
+            needs = " or ".join(dict.fromkeys(implementation.need for implementation in self.implementations))
             problem = f"needs {needs} of a model, which this model does not offer"
         else:
-            problem = f"exists for {' and '.join(able[0].conditions)}: got {', '.join(able[0].unmet(terms))}"
-        usable = ", ".join(other.id for other in methods() if other.way_for(view, terms) is not None)
+            problem = (
+                f"exists for {' and '.join(able[0].stated_conditions)}: got {', '.join(able[0].unmet(conditions))}"
+            )
+        usable = ", ".join(other.id for other in methods() if other.implementation_for(view, conditions) is not None)
         raise CapabilityError(f"method {self.id!r} {problem}; here you can use {usable or 'no method'}")
 
 
@@ -396,12 +424,18 @@ def methods() -> tuple[Method, ...]:
     return tuple(_declared[id] for id in (*FIGURE_1, *rest))
 
 
-def defaults(view: View, terms: Terms, features: Features, options: Sequence[str]) -> list[tuple[Method, Way]]:
-    """The methods, with their ways, that are shown where none is named."""
+def defaults(
+    view: View, conditions: Conditions, features: Features, options: Sequence[str]
+) -> list[tuple[Method, Implementation]]:
+    """The methods, with their implementations, that are shown where none is named."""
     is_ours = isinstance(view, Differentiable) and not isinstance(view, Integrable)
     candidates = methods() if is_ours else tuple(map(find, OF_OTHERS))
-    ways = [(one, one.way_for(view, terms, features, options)) for one in candidates]
-    return [(one, way) for one, way in ways if way is not None and (way.default or not is_ours)]
+    implementations = [(one, one.implementation_for(view, conditions, features, options)) for one in candidates]
+    return [
+        (one, implementation)
+        for one, implementation in implementations
+        if implementation is not None and (implementation.default or not is_ours)
+    ]
 
 
 @cache
@@ -416,8 +450,8 @@ def find(id: str) -> Method:
     return known[known_name("method", id, known)]
 
 
-def unknown_option(ways: Sequence[tuple[str, Way]], name: str) -> UnknownNameError:
-    """What to say of an option that none of these ways (with their methods' ids) has."""
-    known = sorted({option for _, way in ways for option in way.options})
-    asked = ", ".join(id for id, _ in ways)
+def unknown_option(implementations: Sequence[tuple[str, Implementation]], name: str) -> UnknownNameError:
+    """What to say of an option that none of these implementations (with their methods' ids) has."""
+    known = sorted({option for _, implementation in implementations for option in implementation.options})
+    asked = ", ".join(id for id, _ in implementations)
     return UnknownNameError(f"option for {asked}", name, known or ["(none: these methods have no options)"])

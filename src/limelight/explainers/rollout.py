@@ -24,7 +24,7 @@ rollout = method(
 )
 
 
-@rollout.way(Layered)
+@rollout.implementation(Layered)
 def through_all_layers(question: Question[Layered]) -> Weights:
     total = np.zeros(len(question.features))
     windows = question.view.attention_layers()
@@ -35,7 +35,7 @@ def through_all_layers(question: Question[Layered]) -> Weights:
     return Weights(total, Exact(), evaluations=forwards, rounding=rounding_of_attention(question.view))
 
 
-@rollout.way(Attentive)
+@rollout.implementation(Attentive)
 def of_one_layer(question: Question[Attentive]) -> Weights:
     """A layer without others below it: half of α-avg."""
     total = np.zeros(len(question.features))

@@ -72,7 +72,7 @@ def _by_size(*, precision: float) -> BySize:
 BY_SIZE[_shapley_of_many] = _by_size
 
 
-@shapley.way(RatioView, default=True, many=_shapley_of_many, removal="mask", linear=True)
+@shapley.implementation(RatioView, default=True, many=_shapley_of_many, removal="mask", linear=True)
 def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     groups = question.features.groups
     if groups is None:
@@ -80,7 +80,7 @@ def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE
     return exact_weights(owen(ratio_game(question), groups.members, precision))
 
 
-@banzhaf.way(RatioView, removal="mask", linear=True)
+@banzhaf.implementation(RatioView, removal="mask", linear=True)
 def exact_banzhaf(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     return exact_weights(theory.banzhaf(ratio_game(question), 0, precision))
 
@@ -89,7 +89,7 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: f
     return exact_deletion_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
 
 
-@shapley.way(
+@shapley.implementation(
     FoldedView,
     default=True,
     many=_deleting_of_many,
@@ -102,7 +102,7 @@ def exact_deleting(question: Question[FoldedView], *, precision: float = DEFAULT
     return exact_weights(theory.shapley_from(moments_of_deletion(question, weights, precision)))
 
 
-@banzhaf.way(FoldedView, declines=too_many_repeated, removal="delete", linear=True)
+@banzhaf.implementation(FoldedView, declines=too_many_repeated, removal="delete", linear=True)
 def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     weights = theory.banzhaf_weights(len(question.features))
     return exact_weights(theory.banzhaf_from(moments_of_deletion(question, weights, precision)))
@@ -113,7 +113,7 @@ def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any)
     return in_turn(by_game(questions), lambda group: _together(group, plan, **options))
 
 
-@shapley.way(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
+@shapley.implementation(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
 def sampled(
     question: Question[Perturbable],
     *,

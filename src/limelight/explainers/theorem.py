@@ -21,7 +21,7 @@ lime_prop = method(
 )
 
 
-@lime_theorem.way(FoldedView, removal="mask", linear=True)
+@lime_theorem.implementation(FoldedView, removal="mask", linear=True)
 def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights:
     folded = folded_document(question)
     positions = [[i + 1 for i in group] for group in question.features.owned]
@@ -30,7 +30,7 @@ def eq_19(question: Question[FoldedView], *, corrected: bool = False) -> Weights
     return Weights(theorem_5_1(*seen, positions, 0, corrected=corrected), _LONG, rounding=rounding)
 
 
-@lime_prop.way(RatioView, removal="mask", linear=True)
+@lime_prop.implementation(RatioView, removal="mask", linear=True)
 def finite_sums(question: Question[RatioView], *, corrected: bool = False) -> Weights:
     if len(question.features) == 1:  # Eq. 17 compares a word with the mean over all words, which is the word itself
         return Weights(np.zeros(1), _LONG)

@@ -119,9 +119,9 @@ class Lab:
         ]
 
     def weights(self, question: Asked, method: str, **options: Any) -> Floats:
-        """By the way that `limelight explain` takes."""
-        way = find(method).required_way(question.view, question.terms)
-        return way.run(question, **{**way.parameters, **options}).values
+        """By the implementation that `limelight explain` takes."""
+        implementation = find(method).required_implementation(question.view, question.conditions)
+        return implementation.run(question, **{**implementation.parameters, **options}).values
 
     @cached_property
     def sizes(self) -> Integers:

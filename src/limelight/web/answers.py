@@ -71,7 +71,7 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
         },
     )
     # What is quick is there at once: nobody waits for samples to see a gradient.
-    for i in sorted(range(len(plan.methods)), key=lambda i: plan.ways[i].sampled):
+    for i in sorted(range(len(plan.methods)), key=lambda i: plan.implementations[i].sampled):
         try:
             about = {"asked": asked, "row": i}
             progress = RowProgress(job, about) if request.settle else JobProgress(job, about)

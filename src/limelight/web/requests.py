@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.attribution.request import Asked, Target
+from limelight.attribution.request import Request, Target
 from limelight.core.progress import SILENT, Progress
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.explainers.method import Method, Terms, Way, defaults, find, unknown_option
+from limelight.explainers.method import Conditions, Implementation, Method, defaults, find, unknown_option
 from limelight.inputs.document import Text
 from limelight.inputs.features import Features, Wanted, features_of
 from limelight.models.interface import Removal, View
@@ -126,9 +126,9 @@ class Plan:
     features: Features
     request: FeaturesRequest
     methods: tuple[Method, ...] = ()
-    ways: tuple[Way, ...] = ()
+    implementations: tuple[Implementation, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Those that at least one of the ways has."""
+    """Those that at least one of the implementations has."""
 
     @property
     def quantity(self) -> Quantity:
@@ -142,15 +142,15 @@ class Plan:
         target, *against = map(labels.index, names)
         return Quantity(len(labels), target, against[0] if against else None, output_of(self), self.view.kind)
 
-    def asked(self, i: int, progress: Progress) -> Asked:
+    def asked(self, i: int, progress: Progress) -> Request:
         """What method i is asked."""
         request = self.request
         assert isinstance(request, ExplainRequest)
-        options = {name: value for name, value in self.options.items() if name in self.ways[i].options}
+        options = {name: value for name, value in self.options.items() if name in self.implementations[i].options}
         wanted: Wanted = request.features
         removal: Removal = request.removal
         output: Output | None = request.output
-        return Asked(target_of(request), wanted, removal, output, "both", request.seed, progress, options)
+        return Request(target_of(request), wanted, removal, output, "both", request.seed, progress, options)
 
 
 def output_of(plan: Plan) -> Output:
@@ -181,20 +181,27 @@ def planned(request: ExplainRequest, site: Site) -> Plan:
     plan = looked_at(request, site)
     chosen = _chosen(plan, request, list(options))
     for name in request.options:
-        if not any(name in way.options for _, way in chosen):
-            raise unknown_option([(method.id, way) for method, way in chosen], name)
-    methods, ways = tuple(method for method, _ in chosen), tuple(way for _, way in chosen)
+        if not any(name in implementation.options for _, implementation in chosen):
+            raise unknown_option([(method.id, implementation) for method, implementation in chosen], name)
+    methods, implementations = (
+        tuple(method for method, _ in chosen),
+        tuple(implementation for _, implementation in chosen),
+    )
     # Where nothing is drawn, how much is to be drawn has no say.
-    options = {name: value for name, value in options.items() if any(name in way.options for way in ways)}
-    return Plan(plan.served, plan.view, plan.features, request, methods, ways, options)
+    options = {
+        name: value
+        for name, value in options.items()
+        if any(name in implementation.options for implementation in implementations)
+    }
+    return Plan(plan.served, plan.view, plan.features, request, methods, implementations, options)
 
 
-def _chosen(plan: Plan, request: ExplainRequest, options: list[str]) -> Sequence[tuple[Method, Way]]:
+def _chosen(plan: Plan, request: ExplainRequest, options: list[str]) -> Sequence[tuple[Method, Implementation]]:
     view = plan.view
-    Asked(target_of(request), request.features, request.removal, request.output, "both", request.seed, SILENT)
+    Request(target_of(request), request.features, request.removal, request.output, "both", request.seed, SILENT)
     linear = Quantity(len(view.labels), 0, None, output_of(plan), view.kind).is_linear
-    terms = Terms(request.removal, output_of(plan), linear)
+    conditions = Conditions(request.removal, output_of(plan), linear)
     if request.methods is None:
-        return defaults(view, terms, plan.features, options)
+        return defaults(view, conditions, plan.features, options)
     named = [find(name) for name in dict.fromkeys(request.methods)]
-    return [(method, method.required_way(view, terms, plan.features, options)) for method in named]
+    return [(method, method.required_implementation(view, conditions, plan.features, options)) for method in named]

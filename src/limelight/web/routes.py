@@ -47,7 +47,7 @@ def add_routes(app: FastAPI, site: Site, jobs: Jobs) -> None:
 
     @app.get(f"{ROOT}/methods", responses=_JSON)
     async def methods() -> Response:
-        """Every method with its ways and options."""
+        """Every method with its implementations and options."""
         return json_response(described_methods())
 
     @app.post(f"{ROOT}/predict", responses=_JSON)

@@ -124,7 +124,7 @@ class Site:
 
 
 def described_methods() -> list[dict[str, Any]]:
-    """Every method with its ways and options, as `limelight methods` lists them."""
+    """Every method with its implementations and options, as `limelight methods` lists them."""
     from limelight.explanation.serialization import written_as_json
 
     return [
@@ -135,13 +135,13 @@ def described_methods() -> list[dict[str, Any]]:
             "signed": method.signed,
             "ways": [
                 {
-                    "name": way.name,
-                    "needs": way.need,
-                    "sampled": way.sampled,
-                    "only": dict(way.only),
-                    "options": written_as_json(dict(way.parameters)),
+                    "name": implementation.name,
+                    "needs": implementation.need,
+                    "sampled": implementation.sampled,
+                    "only": dict(implementation.only),
+                    "options": written_as_json(dict(implementation.parameters)),
                 }
-                for way in method.ways
+                for implementation in method.implementations
             ],
         }
         for method in methods()

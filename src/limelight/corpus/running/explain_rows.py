@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from limelight.attribution.api import reads_pairs, view_of
-from limelight.attribution.request import Asked, Prepared
+from limelight.attribution.request import Prepared, Request
 from limelight.core.progress import SILENT
 from limelight.core.threads import one_thread
 from limelight.corpus.running.shard_rows import Answer, Row
@@ -52,8 +52,10 @@ class Questions:
         self.asked  # noqa: B018 - it checks the arguments
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.target, self.features, self.removal, self.output, self.parts, self.seed, SILENT, self.options)
+    def asked(self) -> Request:
+        return Request(
+            self.target, self.features, self.removal, self.output, self.parts, self.seed, SILENT, self.options
+        )
 
 
 def seed_of(seed: int, id: str) -> int:
@@ -79,7 +81,9 @@ def explain_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -
 def read_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -> Shard:
     """The first half of the work: all that needs no long computation. Another thread may do it ahead of time."""
     asked = questions.asked
-    by_size = any(way.many in BY_SIZE for name in questions.methods for way in find(name).ways)
+    by_size = any(
+        implementation.many in BY_SIZE for name in questions.methods for implementation in find(name).implementations
+    )
     errors: dict[int, str] = {}
     prepared: dict[int, Prepared] = {}
     with one_thread(), no_collection():
@@ -168,7 +172,7 @@ Said = tuple[tuple[Explanation, ...], str | None]
 
 
 def _answered(
-    asked: Asked, prepared: Mapping[int, Prepared], methods: Sequence[Method], memory_bytes: int | None
+    asked: Request, prepared: Mapping[int, Prepared], methods: Sequence[Method], memory_bytes: int | None
 ) -> dict[tuple[str, int], Said]:
     """For each method and text."""
     if not prepared:
@@ -188,7 +192,7 @@ def _answered(
     }
 
 
-def _alone(asked: Asked, text: Prepared, method: Method, methods: Sequence[Method], memory_bytes: int | None) -> Said:
+def _alone(asked: Request, text: Prepared, method: Method, methods: Sequence[Method], memory_bytes: int | None) -> Said:
     try:
         return tuple(asked.of_prepared([text], [method], memory_bytes, beside=methods)[0][0]), None
     except LimelightError as error:
