@@ -47,7 +47,7 @@ def _output_of(code: str) -> str:
 
 def test_no_public_callable_shares_the_name_of_a_submodule() -> None:
     modules = {module.name for module in pkgutil.iter_modules(limelight.__path__)}
-    assert {"explaining", "explainers", "cli"} <= modules
+    assert {"attribution", "explainers", "cli"} <= modules
     assert not modules & set(limelight.__all__)
     # Nor does a package of ours hide one of its modules behind a name of its own.
     for package in pkgutil.walk_packages(limelight.__path__, "limelight."):
