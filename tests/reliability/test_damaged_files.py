@@ -461,10 +461,10 @@ def test_a_damaged_data_file_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_data_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     path = file("a.csv", b"text,label\na,0\nb,1\n")(tmp_path)
 
-    def fails(path: Path) -> bytes:
+    def fails(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Path, "read_bytes", fails)
+    monkeypatch.setattr(Path, "open", fails)
     with pytest.raises(DataError, match=r"a\.csv"):
         read_labelled(path)
 

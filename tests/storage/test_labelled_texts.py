@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import DataError, UnknownNameError
-from limelight.storage.labelled_texts import LabelledTexts, is_table, read_labelled, read_texts
+from limelight.storage.labelled_texts import LabelledTexts, read_labelled, read_texts
+from limelight.storage.tables import is_table
 
 Rows = list[tuple[Any, Any]]
 ROWS: Rows = [("Good, really.", 1), ("Two\nlines; \u2028 and\t“quotes”", 0), ('It said "no"', 0), ("映画", 1)]
@@ -228,7 +229,7 @@ FAULTS: dict[str, tuple[str, bytes, str]] = {
     "no rows": ("a.csv", b"text,label\n", "has no rows"),
     "null label": ("a.csv", b"text,label\na,\nb,1\n", r"1 of 2 labels are null \(row 1\)"),
     "bytes": ("a.csv", b"text,label\ncaf\xe9,1\n", r"byte 0xe9 at offset 14 \(line 2\); save it again as UTF-8"),
-    "bytes after a mark": ("a.csv", b"\xef\xbb\xbftext\ncaf\xe9", r"byte 0xe9 at offset 11 \(line 2\)"),
+    "bytes after a mark": ("a.csv", b"\xef\xbb\xbftext,label\ncaf\xe9", r"byte 0xe9 at offset 17 \(line 2\)"),
     "too many fields": ("a.csv", b"text,label\na,0\nb, c,1\n", "line 3: 3 fields, but the header has 2"),
     "too few fields": ("a.csv", b"text,label\na\n", "line 2: 1 fields"),
     "open quote": ("a.csv", b'text,label\n"a,0\nb,1\n', "not well-formed"),

@@ -68,7 +68,7 @@ class Source:
             ("--id-column", self.id_column),
         ):
             if value is not None:
-                from limelight.storage.labelled_texts import SUFFIXES
+                from limelight.storage.tables import SUFFIXES
 
                 raise InputError(f"{option} is for a table given by --file ({', '.join(SUFFIXES)}): leave it out")
         if self.limit is not None and not self.lines:
@@ -93,7 +93,7 @@ class Source:
     def _is_table(self) -> bool:
         if self.file is None or self.text is not None:
             return False
-        from limelight.storage.labelled_texts import is_table
+        from limelight.storage.tables import is_table
 
         if is_table(self.file) and self.lines:
             raise InputError(

@@ -1,19 +1,15 @@
 """Texts from a file: CSV, TSV, JSON lines or Parquet; with labels also a folder, one subfolder of .txt files per label.
 
-A file that cannot be used is a DataError that names it, the place and what to do, whatever is wrong with it. Half of a
-surrogate pair, as JSON can spell it ("\\ud83d"), is refused with its row: no file could hold what is learnt from it.
+Half of a surrogate pair, as JSON can spell it ("\\ud83d"), is refused with its row: no file could hold what is learnt
+from it.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,27 +20,8 @@ import numpy as np
 from limelight.core.arrays import Integers
 from limelight.errors import DataError, ParameterError, UnknownNameError
 from limelight.inputs.document import Text
-from limelight.storage.unreadable import (
-    PATH_SHOWN,
-    not_parquet,
-    not_utf8,
-    not_well_formed,
-    same_name,
-    uneven,
-    unreadable,
-)
+from limelight.storage.tables import as_whole, is_identifier, is_missing, not_utf8, read_table, unreadable
 
-Columns = dict[str, list[Any]]
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-
-_ADVICE = {
-    "unpack it first": (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz", ".7z"),
-    "save the sheet as CSV": (".xlsx", ".xls", ".xlsm", ".ods", ".numbers"),
-    "save it as plain text (UTF-8), or its texts as CSV": (".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pages"),
-    "write one object per line and name it .jsonl": (".json",),
-    "save the data frame as Parquet or CSV": (".pkl", ".pickle", ".feather", ".arrow", ".h5", ".hdf5", ".npy", ".npz"),
-}
-"""What to do with files of other kinds, by their suffixes."""
 _ROWS_SHOWN = 5
 """Row numbers that an error names: enough to find the pattern."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -95,7 +72,8 @@ def read_labelled(
     if _is_folder(file):
         texts, raw = _read_folders(file)
     else:
-        texts, raw = _read_columns(file, (text_column, label_column))
+        rows = [row for _, row in read_table(file, (text_column, label_column))]
+        texts, raw = ([row[name] for row in rows] for name in (text_column, label_column))
     if not texts:
         raise DataError(f"{file} has no rows: give a file with a text and a label in each row")
     _check_texts(file, texts, text_column)
@@ -126,19 +104,14 @@ def read_texts(
 
     An id is what the id column holds, or the number of the row, from 1 and without the header.
     """
-    file = Path(path)
-    if _is_folder(file):
-        raise DataError(f"{file} is a folder: name a file")
-    wanted = [name for name in (text_column, second_column, id_column) if name is not None]
-    columns = [column[:limit] for column in _read_columns(file, wanted, limit)]
-    if not columns[0]:
+    named = (text_column,) if second_column is None else (text_column, second_column)
+    file, rows = Path(path), read_rows(path, named if id_column is None else (*named, id_column), limit=limit)
+    if not rows:
         raise DataError(f"{file} has no rows: give a file with a text in each row")
-    texts = [
-        ["" if text is None else text for text in column] for column in columns[: 1 if second_column is None else 2]
-    ]
-    for column, name in zip(texts, wanted, strict=False):
+    texts = [["" if row[name] is None else row[name] for row in rows] for name in named]
+    for column, name in zip(texts, named, strict=True):
         _check_strings(file, column, name)
-    ids = range(1, len(columns[0]) + 1) if id_column is None else _ids(file, columns[-1], id_column)
+    ids = range(1, len(rows) + 1) if id_column is None else _ids(file, [row[id_column] for row in rows], id_column)
     joined: Iterable[Text] = texts[0] if second_column is None else zip(*texts, strict=True)
     return IdentifiedTexts(tuple(ids), tuple(joined))
 
@@ -150,58 +123,10 @@ def read_rows(
     file = Path(path)
     if _is_folder(file):
         raise DataError(f"{file} is a folder: name a file")
-    columns = _columns(file, [*required, *optional], limit)
-    for name in required:
-        if name not in columns:
-            raise UnknownNameError(f"column of {file}", name, columns)
-    named = [name for name in (*required, *optional) if name in columns]
-    rows = zip(*[columns[name][:limit] for name in named], strict=True)
-    return [dict(zip(named, row, strict=True)) for row in rows]
+    return [row for _, row in read_table(file, required, optional, limit=limit)]
 
 
-def is_table(file: Path) -> bool:
-    """Whether its name says that it has rows and columns."""
-    return file.suffix.lower() in SUFFIXES
-
-
-def advice_on(file: Path) -> str | None:
-    """What to do with a file whose name says that it is of a kind that limelight does not read."""
-    suffix = file.suffix.lower()
-    return next((advice for advice, suffixes in _ADVICE.items() if suffix in suffixes), None)
-
-
-def unknown_suffix(file: Path) -> DataError:
-    advice = advice_on(file)
-    return DataError(
-        f"{file} has a suffix that limelight does not read: use one of {', '.join(SUFFIXES)}"
-        f"{'' if advice is None else f'; {advice}'}"
-    )
-
-
-# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_columns(file: Path, wanted: Sequence[str], limit: int | None = None) -> list[list[Any]]:
-    """The values of these columns; rows beyond `limit` need not be read."""
-    columns = _columns(file, wanted, limit)
-    for name in wanted:
-        if name not in columns:
-            raise UnknownNameError(f"column of {file}", name, columns)
-    return [columns[name] for name in wanted]
-
-
-def _columns(file: Path, wanted: Sequence[str], limit: int | None) -> Columns:
-    """All columns by name; of a kind of file that is read by columns, those that are not wanted are empty."""
-    suffix = file.suffix.lower()
-    if suffix in (".csv", ".tsv"):
-        columns = _read_csv(file, "," if suffix == ".csv" else "\t")
-    elif suffix in (".jsonl", ".ndjson"):
-        columns = _read_jsonl(file)
-    elif suffix == ".parquet":
-        columns = _read_parquet(file, wanted, limit)
-    else:
-        raise unknown_suffix(file)
-    return columns
+# ── folders ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _is_folder(file: Path) -> bool:
@@ -210,119 +135,22 @@ def _is_folder(file: Path) -> bool:
         return stat.S_ISDIR(os.stat(file).st_mode)
     except FileNotFoundError as error:
         raise DataError(
-            f"there is no file {file!s:.{PATH_SHOWN}}: check the path (the current folder is {os.getcwd()})"
+            f"there is no file {file!s:.200}: check the path (the current folder is {os.getcwd()})"
         ) from error
     except (OSError, ValueError) as error:
         raise unreadable(file, error) from error
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except (OSError, ValueError) as error:
-        raise unreadable(file, error) from error
-    except MemoryError as error:
-        raise DataError(
-            f"{file} has {file.stat().st_size:,} bytes, more than the memory can hold: give a part of it"
-        ) from error
 
 
 def _decode(file: Path) -> str:
-    content = _bytes(file)
     try:
+        content = file.read_bytes()
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # The decoder does not count a byte order mark, which it has taken off.
         offset = error.start + len(content) - len(error.object)
-        line = content.count(b"\n", 0, offset) + 1
-        raise not_utf8(file, content[offset], offset, line) from error
-
-
-def _read_csv(file: Path, delimiter: str) -> Columns:
-    text = _decode(file)
-    limit = csv.field_size_limit(sys.maxsize)  # the default refuses texts of more than 131,072 characters
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = next(reader, [])
-        columns: Columns = {name: [] for name in header}
-        if len(columns) != len(header):
-            raise same_name(file, header)
-        for row in reader:
-            if not row:  # a blank line
-                continue
-            if len(row) != len(header):
-                raise uneven(file, reader.line_num, row, header)
-            for name, value in zip(header, row, strict=True):
-                columns[name].append(value)
-    except csv.Error as error:
-        raise not_well_formed(file, reader.line_num, error) from error
-    finally:
-        csv.field_size_limit(limit)
-    return columns
-
-
-def _read_jsonl(file: Path) -> Columns:
-    records: list[dict[str, Any]] = []
-    # Not splitlines(): JSON strings may hold other line separators, such as U+2028, as they are.
-    for number, line in enumerate(_decode(file).split("\n"), start=1):
-        if not line.strip():
-            continue
-        records.append(json_record(file, number, line))
-    names = list(dict.fromkeys(name for record in records for name in record))
-    return {name: [record.get(name) for record in records] for name in names}
-
-
-def json_record(file: Path, number: int, line: str) -> dict[str, Any]:
-    """The object in a line of JSON, in which no name stands twice."""
-    try:
-        record = json.loads(line, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
-        raise DataError(
-            f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
-        ) from error
-    if not isinstance(record, dict):
-        raise DataError(f"{file}, line {number}: {line.strip()[:40]} is not an object; each line must be one")
-    return record
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r:.40} stands in it twice")
-    return record
-
-
-def _read_parquet(file: Path, wanted: Iterable[str], limit: int | None) -> Columns:
-    library = parquet_library(file)
-    try:
-        with library.ParquetFile(file) as parquet:
-            names = parquet.schema_arrow.names
-            read = [name for name in wanted if name in names]
-            if any(names.count(name) > 1 for name in read):
-                raise same_name(file, names)
-            # The other columns are named, for an error to list, but not read.
-            columns: Columns = {name: [] for name in names}
-            for batch in parquet.iter_batches(columns=read):
-                for name in read:
-                    columns[name] += batch.column(name).to_pylist()
-                if limit is not None and read and len(columns[read[0]]) >= limit:
-                    break
-            return columns
-    except DataError:
-        raise
-    # It raises its own errors, the system's, those of decoding (bad UTF-8) and of dates that Python does not have.
-    except Exception as error:
-        raise not_parquet(file, error) from error
-
-
-def parquet_library(file: Path) -> Any:
-    """PyArrow's module for Parquet, which a file is to be read with."""
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(f'reading {file} needs pyarrow: pip install "limelight[data]"') from error
-    return pyarrow.parquet
+        raise not_utf8(file, content[offset], offset, content.count(b"\n", 0, offset) + 1) from error
+    except OSError as error:
+        raise unreadable(file, error) from error
 
 
 def _read_folders(folder: Path) -> tuple[list[Any], list[Any]]:
@@ -353,8 +181,8 @@ def _names(folder: Path) -> list[str]:
 
 
 def _rows(rows: Sequence[int]) -> str:
-    shown = ", ".join(str(row) for row in rows[:_ROWS_SHOWN])
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > _ROWS_SHOWN else ''}"
+    named = ", ".join(map(str, rows[:_ROWS_SHOWN]))
+    return f"row{'s' if len(rows) > 1 else ''} {named}{', …' if len(rows) > _ROWS_SHOWN else ''}"
 
 
 def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
@@ -377,41 +205,36 @@ def _check_strings(file: Path, texts: Sequence[Any], column: str) -> None:
 
 
 def _ids(file: Path, values: Sequence[Any], column: str) -> list[int | str]:
-    missing = [i for i, value in enumerate(values, start=1) if value is None or value == "" or value != value]
-    if missing:
+    if missing := [i for i, value in enumerate(values, start=1) if is_missing(value)]:
         raise DataError(
             f"{file}: {len(missing)} of {len(values)} ids are null ({_rows(missing)}): fill them in, or name no column"
         )
-    ids = []
-    for i, value in enumerate(values, start=1):
-        if isinstance(value, float) and value.is_integer():  # whole numbers that passed through a column of floats
-            value = int(value)
-        if not isinstance(value, int | str) or isinstance(value, bool):
+    ids = [as_whole(value) for value in values]
+    for i, value in enumerate(ids, start=1):
+        if not is_identifier(value):
             raise DataError(
                 f"{file}: row {i} has the id {value!r:.40} in column {column!r}; ids are whole numbers or strings"
             )
-        ids.append(value)
     return ids
 
 
 def half_of_a_pair(text: str) -> str | None:
-    """What is wrong with a text that cannot be written to a file."""
+    """Reason why a text cannot be written to a file, or None."""
     half = _SURROGATE.search(text)
     return half and f"half of a character ({half[0]!a}, a lone surrogate, at character {half.start() + 1})"
 
 
 def _label_strings(file: Path, raw: Sequence[Any], column: str) -> list[str]:
-    missing = [i for i, value in enumerate(raw, start=1) if value is None or value == "" or value != value]
-    if missing:
+    if missing := [i for i, value in enumerate(raw, start=1) if is_missing(value)]:
         raise DataError(f"{file}: {len(missing)} of {len(raw)} labels are null ({_rows(missing)}): remove these rows")
     return [label_string(file, value, i, column) for i, value in enumerate(raw, start=1)]
 
 
 def label_string(file: Path, value: Any, row: int, column: str) -> str:
+    """The name of a label, whichever type the table gives it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():  # whole numbers that passed through a column of floats
-        return str(int(value))
+    value = as_whole(value)
     if isinstance(value, str) and (half := half_of_a_pair(value)):
         raise DataError(f"{file}: the label of row {row} holds {half}: write the character in full, or remove the row")
     if isinstance(value, int | str):
@@ -443,14 +266,10 @@ def _number_labels(
 
 
 def _ordered(values: set[str]) -> list[str]:
-    numbers: dict[str, float] = {}
-    for value in values:
-        try:
-            numbers[value] = float(value)
-        except ValueError:
-            return sorted(values)
-    return (
-        sorted(values, key=lambda value: (numbers[value], value))
-        if all(map(math.isfinite, numbers.values()))
-        else sorted(values)
-    )
+    """By value if all of them are finite numbers, else by the alphabet."""
+    try:
+        numbers = {value: float(value) for value in values}
+    except ValueError:
+        return sorted(values)
+    is_finite = all(map(math.isfinite, numbers.values()))
+    return sorted(values, key=lambda value: (numbers[value] if is_finite else 0.0, value))

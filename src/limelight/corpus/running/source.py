@@ -18,9 +18,17 @@ from limelight.core.progress import SILENT, Progress
 from limelight.corpus.running.shard_rows import Row
 from limelight.corpus.store.schema import CarriedType, carried_type
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
-from limelight.storage.labelled_texts import SUFFIXES, half_of_a_pair, is_table, label_string
-from limelight.storage.tables import place_name, stream
-from limelight.storage.unreadable import unreadable
+from limelight.storage.labelled_texts import half_of_a_pair, label_string
+from limelight.storage.tables import (
+    SUFFIXES,
+    as_whole,
+    is_identifier,
+    is_missing,
+    is_table,
+    place_name,
+    read_table,
+    unreadable,
+)
 
 Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern such as "data/*.jsonl", or several of these."""
@@ -80,7 +88,7 @@ class Source:
         """All rows in their order, as they were found to be by a survey."""
         for number, (_, _, values) in enumerate(self._records(), start=1):
             text = _text(values, self.chosen)
-            row_id = own_id(number, text) if self.chosen.id is None else str(_whole(values[self.chosen.id]))
+            row_id = own_id(number, text) if self.chosen.id is None else str(as_whole(values[self.chosen.id]))
             yield Row(
                 number,
                 row_id,
@@ -133,19 +141,19 @@ class Source:
         for file in self.files:
             if left == 0:
                 return
-            for place, values in stream(file, names, left):
+            for place, values in read_table(file, names, limit=left):
                 if left is not None:
                     left -= 1
-                yield file, place, dict(zip(names, values, strict=True))
+                yield file, place, values
 
     def _truth(self, values: Mapping[str, Any]) -> str | None:
-        if self.chosen.label is None or _is_missing(values[self.chosen.label]):
+        if self.chosen.label is None or is_missing(values[self.chosen.label]):
             return None
         raw = label_string(self.files[0], values[self.chosen.label], 0, self.chosen.label)
         return self.chosen.label_names.get(raw, raw)
 
     def _check_label(self, file: Path, place: int, value: Any, labels: Sequence[str]) -> None:
-        if _is_missing(value):
+        if is_missing(value):
             return
         raw = label_string(file, value, place, str(self.chosen.label))
         if (name := self.chosen.label_names.get(raw, raw)) not in labels:
@@ -169,7 +177,7 @@ class Source:
         seen: dict[str, str] = {}
         for number, (file, place, values) in enumerate(self._records()):
             if number in suspects:
-                own = str(_whole(values[str(self.chosen.id)]))
+                own = str(as_whole(values[str(self.chosen.id)]))
                 here = f"{file}, {place_name(file)} {place}"
                 if own in seen:
                     raise DataError(
@@ -239,21 +247,12 @@ def _text(values: Mapping[str, Any], chosen: Chosen) -> Any:
     return values[chosen.text], values[chosen.second]
 
 
-def _whole(value: Any) -> Any:
-    """Whole numbers that passed through a column of floats are whole again."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or value != value
-
-
 def _id_hash(file: Path, place: int, value: Any, column: str) -> int:
     here = f"{file}, {place_name(file)} {place}"
-    if _is_missing(value):
+    if is_missing(value):
         raise DataError(f"{here}: the id in column {column!r} is null; fill it in, or name no id column")
-    value = _whole(value)
-    if not isinstance(value, int | str) or isinstance(value, bool):
+    value = as_whole(value)
+    if not is_identifier(value):
         raise DataError(f"{here}: the id is {shown(value)} in column {column!r}; ids are whole numbers or strings")
     digest = hashlib.blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
