@@ -108,8 +108,10 @@ def test_a_corpus_of_a_newer_version_is_refused(done: Corpus, tmp_path: Path) ->
 
 
 def test_every_column_is_documented() -> None:
+    from limelight.corpus.store.hashes import PLACE
     from limelight.corpus.store.schema import COLUMNS, TEXT_COLUMNS
 
     page = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text()
+    assert f"`{PLACE}`" in page
     for name, column in {**COLUMNS, **TEXT_COLUMNS}.items():
         assert f"| `{name}` | `{column.type}` | {column.meaning} |" in page

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-PLACE = "limelight.corpus.store.hashes"
+PLACE = "limelight.corpus.seal"
 """The key of a Parquet file's own metadata under which the seal stands."""
 ALGORITHM = "sha256"
 _HASHES, _OWN = "hashes", "sha256"
