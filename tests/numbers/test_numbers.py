@@ -31,6 +31,9 @@ whose logarithms and cosines differ in the last bit there. About twelve products
 of vectors up to five times as long as what they move."""
 ALIKE = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
 """Whether weights are drawn as they were for the recorded results."""
+LOGITS = 64 * float(np.finfo(np.float32).eps)
+"""Of the largest logit of the embedded model: it computes its prediction in float32, where processors round otherwise; its
+weights come from tables in float64, and are the same."""
 WIDER = 1.35
 """Standard errors of 300 samples or so, at most."""
 
@@ -63,10 +66,15 @@ def test_every_answer_is_still_given_and_the_same(name: str, method: str) -> Non
         assert answers is not None, f"no answer any more: {asked}"
         for new, old in zip(answers, result["answers"], strict=True):
             drawn = 0.0 if ALIKE or name != "deep" else DRAWN
-            assert_same(new, old, asked, BOUNDED if method in QUADRATURE else EXACT, drawn)
+            rounded = LOGITS if name == "embedded" else drawn
+            if result["arguments"]["output"] == "probability":  # its slope is taken at the prediction
+                drawn = rounded
+            assert_same(new, old, asked, BOUNDED if method in QUADRATURE else EXACT, drawn, rounded)
 
 
-def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str, exact: float, drawn: float) -> None:
+def assert_same(
+    new: dict[str, Any], old: dict[str, Any], asked: str, exact: float, drawn: float, rounded: float
+) -> None:
     if new["exact"] and old["stderr"] is not None:  # sampled in 0.1, and exact since words that are deleted are
         assert new["features"] == old["features"], asked
         off = np.abs(np.array(new["weights"]) - old["weights"]) / np.maximum(old["stderr"], EXACT)
@@ -74,7 +82,7 @@ def assert_same(new: dict[str, Any], old: dict[str, Any], asked: str, exact: flo
         return
     assert (new["features"], new["exact"]) == (old["features"], old["exact"]), asked
     np.testing.assert_allclose(
-        new["logits"], old["logits"], rtol=0, atol=EXACT + drawn * np.abs(old["logits"]).max(), err_msg=asked
+        new["logits"], old["logits"], rtol=0, atol=EXACT + rounded * np.abs(old["logits"]).max(), err_msg=asked
     )
     largest = np.abs(old["weights"]).max()
     tolerance = (exact if old["stderr"] is None else SAMPLED * largest) + drawn * largest
