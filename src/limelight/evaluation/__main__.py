@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from limelight.cli.bare_command import status_of
+from limelight.core.bare_command import status_of
 from limelight.core.progress import Lines
 from limelight.evaluation.command import Options, run
 from limelight.evaluation.plan import CHANCE_ORDERS
