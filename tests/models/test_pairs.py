@@ -429,14 +429,12 @@ def test_the_words_that_matter_are_found_on_both_sides(trained: HuggingFaceClass
     e = limelight.explain(trained, QUESTION, method, **options)
     assert e.target == "same"
     assert e.sides is not None
-    order = np.argsort(-e.weights)
-    ranked = [(e.sides[j], QUESTION[e.sides[j]][slice(*e.spans[j][0])]) for j in order]
-    if (
-        method == "integrated-gradients"
-    ):  # training saw no point between a word and a mask: each processor's model differs
-        assert {(0, "blue"), (1, "blue")} <= set(ranked[:4])
-    else:
-        assert {(0, "blue"), (1, "blue")} == set(ranked[:2])
+    # Between a word and a mask lies what training never saw: whose sign integrated gradients give it, no model says.
+    values = np.abs(e.weights) if method == "integrated-gradients" else e.weights
+    order = np.argsort(-values)
+    strongest = {(e.sides[j], QUESTION[e.sides[j]][slice(*e.spans[j][0])]) for j in order[:2]}
+    assert strongest == {(0, "blue"), (1, "blue")}
+    if method != "integrated-gradients":
         assert e.weights[order[1]] > 2 * np.abs(e.weights[order[2:]]).max()
 
 

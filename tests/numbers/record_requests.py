@@ -1,4 +1,4 @@
-"""Whole explanations of many requests, to hold a rebuilt house against: every kind of model, feature, target and option.
+"""Explanations of many requests, to hold a rebuilt house against: every kind of model, feature, target and option.
 
     python tests/numbers/record_requests.py requests-0.2.json        # what this version answers
     python tests/numbers/record_requests.py --against requests-0.2.json   # how many answers differ in any bit
@@ -22,10 +22,10 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from record import deep_model, huggingface_model
+from record import deep_model, huggingface_model  # noqa: E402
 
-import limelight
-from limelight import LimelightError
+import limelight  # noqa: E402
+from limelight import LimelightError  # noqa: E402
 
 TEXT = "The film was great, but the end is bad. It is not very good! A café, far too long."
 SHORT = "A great film, but bad."
@@ -187,10 +187,8 @@ def numbers(explanation: Any) -> dict[str, Any]:
 
 def answer(name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]] | str:
     """The explanations, or the kind of error."""
-    if name == "noisy":  # its noise follows from the calls of this request alone
-        model = MODELS[name]()
-    else:
-        model = model_called(name)
+    # The noise of a noisy function follows from the calls of this request alone.
+    model = MODELS[name]() if name == "noisy" else model_called(name)
     own = {key: value for key, value in arguments.items() if key not in ("text", "method")}
     try:
         found = limelight.explain(model, arguments["text"], arguments["method"], **own)

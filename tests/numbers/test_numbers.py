@@ -32,8 +32,8 @@ of vectors up to five times as long as what they move."""
 ALIKE = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
 """Whether weights are drawn as they were for the recorded results."""
 LOGITS = 64 * float(np.finfo(np.float32).eps)
-"""Of the largest logit of the embedded model: it computes its prediction in float32, where processors round otherwise; its
-weights come from tables in float64, and are the same."""
+"""Rounding of the embedded model's prediction, in units of its largest logit: it is computed in float32, which each
+processor rounds otherwise. Weights come from tables in float64, and are the same."""
 WIDER = 1.35
 """Standard errors of 300 samples or so, at most."""
 
