@@ -23,7 +23,9 @@ from limelight.core.arrays import Floats
 from limelight.inputs.features import features_of
 from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.subsets import EFFORT, aopc, best_order, best_removals, sets_of_order, size_means, smallest_flip
+from limelight.theory.removal_bounds import EFFORT
+from limelight.theory.removal_rankings import aopc, sets_of_order
+from limelight.theory.subsets import best_order, best_removals, size_means, smallest_flip
 from limelight.theory.values import shapley
 
 EFFORTS = (0, 1, EFFORT, 4 * EFFORT)

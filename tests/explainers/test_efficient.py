@@ -16,7 +16,7 @@ from limelight.explainers.sampling.regression import augmented_fit
 from limelight.explainers.sampling.shapley_control_variates import OddColumns
 from limelight.explainers.sampling.shapley_pairs import PairedShapley
 from limelight.theory.lime_kernel import kernel_by_size
-from limelight.theory.odd_game import shapley_from_signs, sign_moments, size_weights
+from limelight.theory.odd_game import sign_moments, size_weights
 from limelight.theory.values import lime_limit, shapley
 from reference.enumeration import random_game
 from reference.opaque import Answering, Opaque
@@ -73,7 +73,6 @@ def test_odd_columns_have_the_values_of_enumeration() -> None:
         samples.extend(2**d)
         by_all = samples.estimate().values[:, 0]
         np.testing.assert_allclose(values[k], by_all - by_all.mean(), rtol=0, atol=1e-9)
-    assert shapley_from_signs(np.zeros(d), 1.0) == pytest.approx(np.full(d, 1 / d))
     assert sign_moments(d).shape == (5, d - 1)
     assert size_weights(d).sum() == pytest.approx(1.0)
 

@@ -7,11 +7,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.theory.gradient import gradient_terms, query_term, theorem_4_1
+from limelight.theory.gradient import gradient_terms, theorem_4_1
 
 # Both sides are float64 sums of a few hundred products of order one.
 ROUNDING = 1e-12
 K, T, C, D_E, D_ATT, D_OUT = 3, 6, 2, 5, 4, 3
+
+
+def query_term(alpha, w, k, W_q):
+    """(K, d_e): what Eq. 14 leaves out at t = [CLS], where e_t also sets the query.
+
+    (1/√d_att) Σ_s α_s (w_s - Σ_u α_u w_u) · W_qᵀ k_s, with `alpha` and `w` (T, K), `k` (K, T, d_att) and `W_q`
+    (K, d_att, d_e).
+    """
+    moved = (alpha * (w - (alpha * w).sum(axis=0))).T
+    return np.einsum("kt,kta,kae->ke", moved, k, W_q) / np.sqrt(W_q.shape[1])
 
 
 class Model:

@@ -8,7 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import ParameterError
-from limelight.theory.lemmas import (
+from limelight.theory.lime_theorem import size_given_kept
+from reference.enumeration import all_coalitions, removed_sets
+from reference.lemmas import (
     lemma_d_1_bound,
     lemma_d_1_bound_as_printed,
     lemma_d_2_integral,
@@ -17,9 +19,7 @@ from limelight.theory.lemmas import (
     lemma_d_3_variance,
     lemma_d_4,
     lemma_d_5,
-    size_given_kept,
 )
-from reference.enumeration import all_coalitions, removed_sets
 
 # Enumeration sums at most a few thousand terms of order one in float64.
 ROUNDING = 1e-11

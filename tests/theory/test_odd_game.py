@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from limelight.theory.odd_game import OddGame, shapley_from_signs, sign_moments, size_weights
+from limelight.theory.odd_game import OddGame, sign_moments, size_weights
 
 
 def random_game(d: int) -> OddGame:
@@ -27,6 +27,17 @@ def shapley_by_subsets(f: dict[tuple[int, ...], float], d: int) -> np.ndarray:
                 weight = math.factorial(size) * math.factorial(d - size - 1) / math.factorial(d)
                 phi[j] += weight * (f[(*x[:j], 1, *x[j + 1 :])] - f[x])
     return phi
+
+
+def shapley_from_signs(with_sign: np.ndarray, total: float) -> np.ndarray:
+    """Shapley values from Σ_s weights_s E[x_j o | s], weights those of `size_weights`; they add up to `total`.
+
+    They minimise Σ_s weights_s E[(o(x) - φ·x / 2)² | s] among all φ with that sum. The matrix E[x xᵀ] is 1 on its
+    diagonal and constant beside it, so the part of φ that sums to zero is read off, and the rest is given.
+    """
+    d = len(with_sign)
+    apart = 1.0 - float(size_weights(d) @ sign_moments(d)[2])
+    return 2.0 * (with_sign - with_sign.mean()) / apart + total / d
 
 
 @pytest.mark.parametrize("d", [2, 3, 5, 8])

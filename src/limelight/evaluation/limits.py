@@ -78,7 +78,8 @@ def exact_chance(case: Case, output: Output) -> Floats:
 def _certified(case: Case, output: Output) -> Limits:
     """A search finds the order; the bound adds up the lowest outputs of each size."""
     from limelight.core.threads import one_thread
-    from limelight.theory.subsets import EFFORT, best_order
+    from limelight.theory.removal_bounds import EFFORT
+    from limelight.theory.subsets import best_order
 
     game, effort = ratio_game(case, output), EFFORT if case.limits == "search" else 0
     with one_thread():

@@ -356,7 +356,7 @@ def _by_size(*, n_samples: float, kernel_width: float, ridge: float, precision: 
 
     return BySize(
         lambda d: design(d).size_weights,
-        lambda moments, row: theory.lime_limit_from(moments, design(moments.n_features), row),
+        lambda moments, row: design(moments.n_features).solve(moments, row),
         precision,
     )
 
@@ -401,4 +401,4 @@ def exact_deleting(
 ) -> Weights:
     design = theory.LimeDesign.of(len(question.features), n_samples, kernel_width, ridge)
     moments = moments_of_deletion(question, design.size_weights, precision)
-    return exact_weights(theory.lime_limit_from(moments, design))
+    return exact_weights(design.solve(moments))

@@ -20,7 +20,7 @@ from limelight.theory.deletion_values import DeletionGame, deletion_moments
 from limelight.theory.deletion_values_torch import deletion_moments_of_many
 from limelight.theory.folding import attention_of_scores
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.values import LimeDesign, lime_limit_and_shapley, lime_limit_from
+from limelight.theory.values import LimeDesign, lime_limit_and_shapley
 
 RUNS = 5
 SETTINGS = LimeSettings(n_samples=5000)
@@ -128,7 +128,7 @@ def exact_deletion(lab: Lab, documents: Sequence[Prepared]) -> list[Floats]:
     else:
         games = [DeletionGame.of(own, lab.target) for own in folded]
         moments = deletion_moments_of_many(games, weights, device=lab.device)
-    return [lime_limit_from(own, design).values for own, design in zip(moments, designs, strict=True)]
+    return [design.solve(own).values for own, design in zip(moments, designs, strict=True)]
 
 
 def formulas(lab: Lab) -> Arrays:

@@ -1,6 +1,6 @@
 """Exact means for deleted words of many documents at once, in torch, on any device that has float64.
 
-As in `moments_torch`: documents, heads and quadrature nodes are one wide batch, longest documents first, the loop runs
+Documents, heads and quadrature nodes are one wide batch, longest documents first, the loop runs
 over words, and short documents stop on the way. The state is the number of words kept (`deletion_recursion`), so a
 word's weight differs with it: its exponentials are computed at each step, once forwards and once backwards. The same
 loop with minima and maxima in place of means gives the range of the denominators, which decides the quadrature.
@@ -16,8 +16,8 @@ import torch
 
 from limelight.core.arrays import Floats
 from limelight.theory.deletion_values import DeletionGame
-from limelight.theory.moments import DEFAULT_TOLERANCE, Moments, checked_weights, recursion_rounding
-from limelight.theory.moments_torch import batches_of_like_games, free_bytes, nodes_at_once
+from limelight.theory.moments import DEFAULT_TOLERANCE, Moments, checked_weights
+from limelight.theory.moments_torch import GameSize, active, moments_in_batches, on_device, rows_by_length
 
 Tensor = torch.Tensor
 _RANGED_AT_ONCE = 1000
@@ -39,10 +39,6 @@ class _Batch:
     tail_N: Tensor  # (n, K, 1, T + 1)
     by_kept: Tensor  # (W, n, 1, 1, T + 1): size weights by p, of each document's own length
 
-    def active(self, k: int) -> int:
-        """How many documents have a word k."""
-        return active(self.lengths, k)
-
     def step(self, k: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
         """For word k as the p-th kept, p = 1..k+1: p/(k+1) α and A; for p = 0..k the chance (k+1-p)/(k+1) of going."""
         g = self.g_word[k, :n] * self.g_place[:n, ..., : k + 1]
@@ -50,31 +46,6 @@ class _Batch:
         p = torch.arange(k + 2, dtype=torch.float64, device=g.device)
         stays = torch.exp(-self.lam * g) * (p[1:] / (k + 1))
         return stays, A, (k + 1 - p[:-1]) / (k + 1)
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """A game whose range of denominators is known."""
-
-    game: DeletionGame
-    lowest: Floats  # (K,)
-    highest: Floats  # (K,)
-
-    @property
-    def n_features(self) -> int:
-        return self.game.n_features
-
-    @property
-    def n_heads(self) -> int:
-        return self.game.n_heads
-
-    def denominator_range(self) -> tuple[Floats, Floats]:
-        return self.lowest, self.highest
-
-
-def active(lengths: Sequence[int], k: int) -> int:
-    """How many documents, the longest first, have a word k."""
-    return sum(length > k for length in lengths)
 
 
 def deletion_moments_of_many(
@@ -87,37 +58,22 @@ def deletion_moments_of_many(
 ) -> list[Moments]:
     """`deletion_moments` of documents whose words are features of their own, for size weights (W, d + 1) of each."""
     weights = [checked_weights(w, game.n_features) for w, game in zip(size_weights, games, strict=True)]
-    results: list[Moments | None] = [None] * len(games)
-    budget = free_bytes(device) if memory_bytes is None else memory_bytes
-    ranged = [
+    sizes = [
         own
         for start in range(0, len(games), _RANGED_AT_ONCE)
-        for own in with_ranges(games[start : start + _RANGED_AT_ONCE], device)
+        for own in sizes_of_games(games[start : start + _RANGED_AT_ONCE], device)
     ]
-    for members, rule in batches_of_like_games(ranged, tolerance, budget):
-        block = nodes_at_once(ranged[members[0]], len(members), len(rule), budget)
-        F_total: Floats | float = 0.0
-        G_total: Floats | float = 0.0
-        for first in range(0, len(rule), block):
-            nodes = slice(first, first + block)
-            batch = _load(ranged, weights, members, rule.nodes[nodes], rule.weights[nodes], device)
-            states = _forward(batch)
-            F, G = _read_off(batch, states), _backward(batch, states)
-            F_total, G_total = F_total + F.cpu().numpy(), G_total + G.cpu().numpy()
-        for i, member in enumerate(members):
-            d = games[member].n_features
-            results[member] = Moments(
-                F=np.asarray(F_total)[i, None, : d + 1][:, ::-1],
-                G=np.asarray(G_total)[None, :, i, :d],
-                error=rule.error + recursion_rounding(d + 2),
-                largest_output=np.array([games[member].largest_output()]),
-                nodes=len(rule) * games[member].n_heads,
-            )
-    return [result for result in results if result is not None]
+
+    def of_nodes(members: list[int], nodes: Floats, node_weights: Floats) -> tuple[Tensor, Tensor]:
+        batch = _load(games, sizes, weights, members, nodes, node_weights, device)
+        states = _forward(batch)
+        return _read_off(batch, states), _backward(batch, states)
+
+    return moments_in_batches(sizes, of_nodes, tolerance, device, memory_bytes)
 
 
-def with_ranges(games: Sequence[DeletionGame], device: str) -> list[Ranged]:
-    """With the smallest and the largest D over all coalitions, per head: all games in one loop over words."""
+def sizes_of_games(games: Sequence[DeletionGame], device: str) -> list[GameSize]:
+    """The range of each game's denominators over all coalitions, and the rest of its size: one loop over words."""
     order = sorted(range(len(games)), key=lambda i: (-games[i].n_features, i))
     lengths = [games[i].n_features for i in order]
     T, K = lengths[0], games[0].n_heads
@@ -136,11 +92,15 @@ def with_ranges(games: Sequence[DeletionGame], device: str) -> list[Ranged]:
         torch.maximum(high[:n, :, 1:], high[:n, :, :-1] + g, out=high[:n, :, 1:])
     lowest, highest = (low + tail).amin(dim=2).cpu().numpy(), (high + tail).amax(dim=2).cpu().numpy()
     rows = {i: row for row, i in enumerate(order)}
-    return [Ranged(game, lowest[rows[i]], highest[rows[i]]) for i, game in enumerate(games)]
+    return [
+        GameSize(game.n_features, game.n_heads, lowest[rows[i]], highest[rows[i]], game.largest_output(), fixed_steps=2)
+        for i, game in enumerate(games)
+    ]
 
 
 def _load(
-    games: Sequence[Ranged],
+    games: Sequence[DeletionGame],
+    sizes: Sequence[GameSize],
     weights: list[Floats],
     members: list[int],
     nodes: Floats,
@@ -152,26 +112,25 @@ def _load(
     words, places, around = np.zeros((2, T, n, K)), np.zeros((2, n, K, T)), np.zeros((2, n, K, T + 1))
     by_kept = np.zeros((len(weights[0]), n, T + 1))
     for i, member in enumerate(members):
-        game, own, unit = games[member].game, lengths[i], games[member].lowest[:, None]
+        game, own, unit = games[member], lengths[i], sizes[member].lowest[:, None]
         words[0, :own, i], words[1, :own, i] = (game.g_word / unit).T, game.w_word.T
         places[0, i, :, :own], places[1, i, :, :own] = game.g_place, game.w_place
         around[0, i, :, : own + 1], around[1, i, :, : own + 1] = game.tail / unit, game.tail_N / unit
         by_kept[:, i, : own + 1] = weights[member][:, ::-1]
 
-    def put(array: Floats) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
+    g_word, w_word = (on_device(array, device)[..., None, None] for array in words)
+    g_place, w_place, tail, tail_N = (on_device(array, device)[:, :, None] for array in (*places, *around))
     return _Batch(
         lengths=lengths,
-        lam=put(nodes)[:, None],
-        share=put(node_weights / K)[:, None],
-        g_word=put(words[0])[..., None, None],
-        w_word=put(words[1])[..., None, None],
-        g_place=put(places[0])[:, :, None],
-        w_place=put(places[1])[:, :, None],
-        tail=put(around[0])[:, :, None],
-        tail_N=put(around[1])[:, :, None],
-        by_kept=put(by_kept)[:, :, None, None],
+        lam=on_device(nodes, device)[:, None],
+        share=on_device(node_weights / K, device)[:, None],
+        g_word=g_word,
+        w_word=w_word,
+        g_place=g_place,
+        w_place=w_place,
+        tail=tail,
+        tail_N=tail_N,
+        by_kept=on_device(by_kept, device)[:, :, None, None],
     )
 
 
@@ -182,7 +141,7 @@ def _forward(batch: _Batch) -> list[tuple[Tensor, Tensor]]:
     T = torch.zeros_like(Q)
     states = [(Q, T)]
     for k in range(batch.lengths[0]):
-        n = batch.active(k)
+        n = active(batch.lengths, k)
         Q, T = Q[:n], T[:n]
         stays, A, goes = batch.step(k, n)
         Q_next, T_next = Q.new_zeros((*Q.shape[:-1], k + 2)), Q.new_zeros((*Q.shape[:-1], k + 2))
@@ -195,20 +154,14 @@ def _forward(batch: _Batch) -> list[tuple[Tensor, Tensor]]:
     return states
 
 
-def _groups(lengths: list[int]) -> list[tuple[int, slice]]:
-    """Documents of one length, which stand together: (length, rows)."""
-    return [(d, slice(lengths.index(d), lengths.index(d) + lengths.count(d))) for d in sorted(set(lengths))]
-
-
 def _read_off(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """F (n, d + 1) by p: each document is read off at its own last step; shorter ones end at their own p."""
+    """F (n, d + 1) by number removed: each document is read off at its own last step."""
     result = batch.share.new_zeros((len(batch.lengths), batch.lengths[0] + 1))
-    for d, rows in _groups(batch.lengths):
-        first = rows.start
-        Q, T = (state[first : rows.stop] for state in states[d])
+    for d, rows in rows_by_length(batch.lengths):
+        Q, T = (state[rows] for state in states[d])
         tail, tail_N = batch.tail[rows, ..., : d + 1], batch.tail_N[rows, ..., : d + 1]
         whole = torch.exp(-batch.lam * tail) * torch.addcmul(T, tail_N, Q) * batch.share
-        result[rows, : d + 1] = whole.sum(dim=(1, 2))
+        result[rows, : d + 1] = whole.sum(dim=(1, 2)).flip(-1)
     return result
 
 
@@ -221,7 +174,7 @@ def _backward(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
         n = 0
         q_bar = t_bar = batch.share.new_zeros((0, K, L, longest + 1))
         for k in range(longest - 1, -1, -1):
-            joining = batch.active(k)
+            joining = active(batch.lengths, k)
             if joining > n:
                 rows = slice(n, joining)
                 tail, tail_N = batch.tail[rows, ..., : k + 2], batch.tail_N[rows, ..., : k + 2]

@@ -8,7 +8,7 @@ the token would do. In folded form (`limelight.theory.folding`), u = W_vᵀ W_�
     ∇_{e_t} f = (1/K) Σ_i α_t [ u + (w_t - Σ_s α_s w_s) r ]
 
 The theorem holds the query fixed. For the [CLS] position itself the query is W_q e_[CLS] and moves as well:
-`query_term` is what has to be added there.
+tests/theory/test_gradient.py has what is to be added there.
 
 Arrays are NumPy's or torch's, on any device; axes before those that are named stay as they are.
 """
@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
-
-import numpy as np
 
 from limelight.core.arrays import Floats
 
@@ -48,16 +46,6 @@ def gradient_terms(alpha: Floats, w: Floats, u: Floats, r: Floats) -> GradientTe
         value_term=alpha.T[:, :, None] * u[:, None, :],
         deviation_term=(alpha * _deviation(alpha, w)).T[:, :, None] * r[:, None, :],
     )
-
-
-def query_term(alpha: Floats, w: Floats, k: Floats, W_q: Floats) -> Floats:
-    """(K, d_e): what Eq. 14 leaves out at t = [CLS], where e_t also sets the query.
-
-    (1/√d_att) Σ_s α_s (w_s - Σ_u α_u w_u) · W_qᵀ k_s,  with keys `k` (K, T, d_att) and `W_q` (K, d_att, d_e).
-    """
-    moved = (alpha * _deviation(alpha, w)).T
-    term: Floats = np.einsum("kt,kta,kae->ke", moved, k, W_q) / np.sqrt(W_q.shape[1])
-    return term
 
 
 def _deviation(alpha: AnyArray, w: AnyArray) -> AnyArray:

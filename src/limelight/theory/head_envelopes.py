@@ -25,6 +25,7 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import RatioGame
+from limelight.theory.removal_rankings import sets_removing_first
 
 _DIRECTIONS = 64
 """Sides of the polygon around a head's points: four times as many improve the bound by a tenth of its gap."""
@@ -166,7 +167,7 @@ def envelope_bound(
     steepest = np.abs(polygon.y / polygon.x**2).max(axis=-1).T  # how fast y/x may change with x
     slopes, best_slopes = start, start
     best, kept = np.full(n, -np.inf), np.ones((n, d), dtype=np.bool_)
-    rows, keeps = np.arange(n), np.arange(d) >= sizes[:, None]
+    rows = np.arange(n)
     for _ in range(steps):
         alpha, x, y = polygon.least(slopes)
         prices = slopes.beta.T @ step_y + slopes.gamma.T @ step_x  # (n, d)
@@ -177,8 +178,7 @@ def envelope_bound(
         slack = (1.0 / points.least_x + np.abs(slopes.beta.T)) @ points.rounding[1]
         slack += (steepest + np.abs(slopes.gamma.T)) @ points.rounding[0]
         bound = points.offset + (alpha.sum(axis=0) + fixed + least - slack) / heads
-        chosen = np.empty((n, d), dtype=np.bool_)
-        np.put_along_axis(chosen, order, keeps, axis=1)
+        chosen = sets_removing_first(order, sizes)
         better = bound > best
         best, kept = np.where(better, bound, best), np.where(better[:, None], chosen, kept)
         best_slopes = Slopes(

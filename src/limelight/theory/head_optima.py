@@ -7,6 +7,7 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.quadrature import UNIT
 from limelight.theory.ratio_game import RatioGame
+from limelight.theory.removal_rankings import sets_removing_first
 
 _STEPS = 60
 """Dinkelbach's iteration converges faster than linearly: it takes about five."""
@@ -25,10 +26,7 @@ def head_optima(game: RatioGame, sizes: Integers) -> tuple[Floats, Coalitions]:
 
     def chosen(differences: Floats) -> Coalitions:
         """What is kept when the k features with the smallest differences are removed."""
-        order = np.argsort(differences, axis=-1, kind="stable")
-        kept = np.empty(order.shape, dtype=np.bool_)
-        np.put_along_axis(kept, order, np.arange(order.shape[-1]) >= sizes[None, :, None], axis=-1)
-        return kept
+        return sets_removing_first(np.argsort(differences, axis=-1, kind="stable"), sizes)
 
     def sums(kept: Coalitions) -> tuple[Floats, Floats]:
         return c0 + np.where(kept, a, b).sum(axis=-1), C0 + np.where(kept, A, B).sum(axis=-1)

@@ -21,7 +21,6 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.theory.lemmas import size_given_kept
 from limelight.theory.moments import DEFAULT_TOLERANCE, size_moments
 from limelight.theory.ratio_game import RatioGame
 
@@ -67,6 +66,18 @@ class ConditionalExpectations:
 
     given_kept: Floats
     unconditional: float
+
+
+def size_given_kept(d: int) -> Floats:
+    """P(s | ℓ ∉ S) for s = 0..d, when s is uniform on 1..d: 2(d - s) / (d(d - 1)) for s = 1..d-1.
+
+    The paper's proof of Proposition B.1 uses 1/d for s = 0..d-1. But large s leave ℓ in the text less often, and s = 0
+    is never drawn.
+    """
+    if d < 2:
+        raise ParameterError(f"with {d} feature, LIME's samples never keep one: this needs at least 2")
+    s = np.arange(d + 1)
+    return np.where(s >= 1, 2.0 * (d - s) / (d * (d - 1)), 0.0)
 
 
 def proposition_b_1(game: RatioGame, target: int, *, corrected: bool = False) -> ConditionalExpectations:

@@ -46,10 +46,10 @@ from itertools import product
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers, whole_number
-from limelight.errors import NumericalError, ParameterError
+from limelight.errors import ParameterError
 from limelight.theory.moments import checked_targets
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.values import LimeDesign
+from limelight.theory.values import LimeDesign, check_solvable
 
 DEFAULT_DOMINANT = 2
 MOST_DOMINANT = 12
@@ -80,11 +80,7 @@ class MarginalWeights:
         away = (s - 1) + (q - r * beyond_one)
         apart = float(v @ (s * (d - s) / (d * (d - 1.0)))) + penalty
         along = float(v @ away**2) / d + q * r * (1.0 + beyond_one) ** 2 / d + penalty
-        if not (apart > 0.0 and along > 0.0):
-            raise NumericalError(
-                "LIME's regression has no unique solution: with these weights all samples remove equally many words; "
-                "use a larger kernel width, or a finite n_samples"
-            )
+        check_solvable(apart, along)
         c = v * (s * (d - s) / d**2) / apart
         return cls(_on_marginals(c), np.cumsum((v * away)[::-1])[::-1] / (d * along))
 

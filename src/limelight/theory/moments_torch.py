@@ -1,4 +1,4 @@
-"""The same moments for many documents at once, in torch, on any device that has float64.
+"""Exact means by coalition size for many documents at once, in torch, on any device that has float64.
 
 Documents, heads and quadrature nodes are one wide batch; the loop runs over features. Documents of one batch are sorted
 by their number of features, the longest first, so at step k those that still have a feature k are a *prefix* of the
@@ -12,9 +12,9 @@ memory allows; where a single document is too large, its nodes are taken in bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,10 +54,6 @@ class _Batch:
     share: Tensor  # (L, 1): quadrature weight over the number of heads
     size_weights: Tensor  # (W, n, d + 1)
 
-    def active(self, k: int) -> int:
-        """How many documents have a feature k."""
-        return sum(length > k for length in self.lengths)
-
 
 def size_moments_of_many(
     games: Sequence[RatioGame],
@@ -78,26 +74,82 @@ def size_moments_of_many(
     if len({(len(w), game.n_heads) for w, game in zip(weights, games, strict=True)}) > 1:
         raise ParameterError("games of one call share the number of heads and of size weights: split them by these")
     classes = [checked_targets(game, target)[0] for game, target in zip(games, targets, strict=True)]
-    results: list[Moments | None] = [None] * len(games)
-    free = free_bytes(device)
-    budget = free if memory_bytes is None else memory_bytes
-    for members, rule in batches_of_like_games(games, tolerance, budget):
-        block = nodes_at_once(games[members[0]], len(members), len(rule), budget)
-        F, G = _moments_of_batch(games, classes, weights, members, rule, block, device)
+    sizes = [
+        GameSize(game.n_features, game.n_heads, *game.denominator_range(), float(game.largest_output()[c]))
+        for game, c in zip(games, classes, strict=True)
+    ]
+
+    def of_nodes(members: list[int], nodes: Floats, node_weights: Floats) -> tuple[Tensor, Tensor]:
+        batch = _load(games, classes, weights, members, nodes, node_weights, device)
+        states = _forward(batch)
+        return _sizes_summed(batch, states), _backward(batch, states)
+
+    return moments_in_batches(sizes, of_nodes, tolerance, device, memory_bytes)
+
+
+# ── batches: documents of like denominators, as many as the memory holds ──────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class GameSize:
+    """Size of a game of one class, before it is loaded: its denominators decide the quadrature, the rest its memory.
+
+    `fixed_steps` is the number of steps of the recursion beyond one per feature.
+    """
+
+    n_features: int
+    n_heads: int
+    lowest: Floats  # (K,): the smallest D over all coalitions
+    highest: Floats  # (K,)
+    largest_output: float
+    fixed_steps: int = 0
+
+    @property
+    def ratio(self) -> float:
+        return float((self.highest / self.lowest).max())
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of Q and T of all steps, for one node of all heads."""
+        return 8 * (self.n_features + 1) * (self.n_features + 2) * self.n_heads
+
+
+MomentsOfNodes = Callable[[list[int], Floats, Floats], tuple[Tensor, Tensor]]
+"""From the games of a batch and some nodes with their weights to F (n, d + 1) and G (W, n, d), padded alike."""
+
+
+def moments_in_batches(
+    games: Sequence[GameSize],
+    of_nodes: MomentsOfNodes,
+    tolerance: float,
+    device: str,
+    memory_bytes: int | None = None,
+) -> list[Moments]:
+    """Moments of each game: batches fit the memory, and where one document does not, its nodes are taken in blocks."""
+    results: dict[int, Moments] = {}
+    budget = _free_bytes(device) if memory_bytes is None else memory_bytes
+    for members, rule in _batches_of_like_games(games, tolerance, budget):
+        block = max(1, min(len(rule), budget // (games[members[0]].state_bytes * len(members))))
+        F_total: Any = 0.0
+        G_total: Any = 0.0
+        for first in range(0, len(rule), block):
+            F, G = of_nodes(members, rule.nodes[first : first + block], rule.weights[first : first + block])
+            F_total, G_total = F_total + F, G_total + G
+        F_total, G_total = F_total.cpu().numpy(), G_total.permute(1, 0, 2).contiguous().cpu().numpy()
         for i, member in enumerate(members):
-            game = games[member]
-            d = game.n_features
+            game, d = games[member], games[member].n_features
             results[member] = Moments(
-                F=F[i, None, : d + 1],
-                G=G[i, None, :, :d],
-                error=rule.error + recursion_rounding(d),
-                largest_output=game.largest_output()[[classes[member]]],
+                F=F_total[i, None, : d + 1],
+                G=G_total[i, None, :, :d],
+                error=rule.error + recursion_rounding(d + game.fixed_steps),
+                largest_output=np.array([game.largest_output]),
                 nodes=len(rule) * game.n_heads,
             )
-    return [result for result in results if result is not None]
+    return [results[i] for i in range(len(games))]
 
 
-def free_bytes(device: str) -> int:
+def _free_bytes(device: str) -> int:
+    """Bytes that the states of a batch may take on a device."""
     if torch.device(device).type == "cuda":
         if not torch.cuda.is_available():
             raise ParameterError(f"device {device!r} was asked for, but torch finds no CUDA here: use device='cpu'")
@@ -105,33 +157,11 @@ def free_bytes(device: str) -> int:
     return CPU_BYTES
 
 
-class SizedGame(Protocol):
-    """What a batch must know of a game before it is loaded."""
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def n_heads(self) -> int: ...
-
-    def denominator_range(self) -> tuple[Floats, Floats]: ...
-
-
-def _state_bytes(game: SizedGame) -> int:
-    """Q and T of all steps, for one node of all heads."""
-    d = game.n_features
-    return 8 * (d + 1) * (d + 2) * game.n_heads
-
-
-def nodes_at_once(longest: SizedGame, documents: int, nodes: int, budget: int) -> int:
-    return max(1, min(nodes, budget // (_state_bytes(longest) * documents)))
-
-
-def batches_of_like_games(
-    games: Sequence[SizedGame], tolerance: float, budget: int
+def _batches_of_like_games(
+    games: Sequence[GameSize], tolerance: float, budget: int
 ) -> Iterator[tuple[list[int], ExponentialSum]]:
     """Groups of like denominators, cut into batches that fit the memory, longest documents first."""
-    ratios = [float((high / low).max()) for low, high in (game.denominator_range() for game in games)]
+    ratios = [game.ratio for game in games]
     groups: dict[int, list[int]] = {}
     for index, ratio in enumerate(ratios):
         groups.setdefault(int(np.log10(ratio) / DECADES_PER_GROUP), []).append(index)
@@ -140,31 +170,27 @@ def batches_of_like_games(
         longest = games[members[0]].n_features
         rule = exponential_sum(max(ratios[i] for i in members), tolerance_of_rule(tolerance, longest))
         while members:
-            fit = max(1, budget // (_state_bytes(games[members[0]]) * len(rule)))
+            fit = max(1, budget // (games[members[0]].state_bytes * len(rule)))
             yield members[:fit], rule
             members = members[fit:]
 
 
-def _moments_of_batch(
-    games: Sequence[RatioGame],
-    classes: list[int],
-    weights: list[Floats],
-    members: list[int],
-    rule: ExponentialSum,
-    block: int,
-    device: str,
-) -> tuple[Floats, Floats]:
-    """F (n, d + 1) and G (n, W, d) of a batch, padded to its longest document."""
-    documents, d = len(members), games[members[0]].n_features
-    F_total = torch.zeros((documents, d + 1), dtype=torch.float64, device=device)
-    G_total = torch.zeros((len(weights[0]), documents, d), dtype=torch.float64, device=device)
-    for first in range(0, len(rule), block):
-        nodes, node_weights = rule.nodes[first : first + block], rule.weights[first : first + block]
-        batch = _load(games, classes, weights, members, nodes, node_weights, device)
-        states = _forward(batch)
-        F_total += _sizes_summed(batch, states)
-        G_total += _backward(batch, states)
-    return F_total.cpu().numpy(), G_total.permute(1, 0, 2).contiguous().cpu().numpy()
+def active(lengths: Sequence[int], k: int) -> int:
+    """How many documents, the longest first, have a feature k."""
+    return sum(length > k for length in lengths)
+
+
+def rows_by_length(lengths: list[int]) -> list[tuple[int, slice]]:
+    """Documents of one length, which stand together: (length, rows)."""
+    return [(d, slice(lengths.index(d), lengths.index(d) + lengths.count(d))) for d in sorted(set(lengths))]
+
+
+def on_device(array: Floats, device: str) -> Tensor:
+    """An array as a tensor on a device."""
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+# ── the recursion ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _load(
@@ -190,20 +216,19 @@ def _load(
         c0[i], C0[i] = game.c0 / unit, game.C0[:, c] / unit
         sizes[:, i, : own + 1] = weights[member]
 
-    def put(array: Floats) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
-    lam = put(nodes)[:, None]
+    lam = on_device(nodes, device)[:, None]
+    a_, b_, A_, B_ = (on_device(array, device)[..., None, None] for array in (a, b, A, B))
+    c0_, C0_ = (on_device(array, device)[..., None, None] for array in (c0, C0))
     return _Batch(
         lengths=lengths,
-        alpha=torch.exp(-put(a)[..., None, None] * lam),
-        beta=torch.exp(-put(b)[..., None, None] * lam),
-        start=torch.exp(-put(c0)[..., None, None] * lam),
-        A=put(A)[..., None, None],
-        B=put(B)[..., None, None],
-        C0=put(C0)[..., None, None],
-        share=put(node_weights / K)[:, None],
-        size_weights=put(sizes),
+        alpha=torch.exp(-a_ * lam),
+        beta=torch.exp(-b_ * lam),
+        start=torch.exp(-c0_ * lam),
+        A=A_,
+        B=B_,
+        C0=C0_,
+        share=on_device(node_weights / K, device)[:, None],
+        size_weights=on_device(sizes, device),
     )
 
 
@@ -218,7 +243,7 @@ def _forward(batch: _Batch) -> list[tuple[Tensor, Tensor]]:
     Q, T = batch.start, batch.C0 * batch.start
     states = [(Q, T)]
     for k in range(batch.lengths[0]):
-        n = batch.active(k)
+        n = active(batch.lengths, k)
         Q, T = Q[:n], T[:n]
         p, m = _fractions(k, Q)
         kept, removed = batch.alpha[k, :n] * p, batch.beta[k, :n] * m
@@ -235,10 +260,8 @@ def _forward(batch: _Batch) -> list[tuple[Tensor, Tensor]]:
 def _sizes_summed(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
     """F_s (n, d + 1): each document is read off at its own last step."""
     result = batch.share.new_zeros((len(batch.lengths), batch.lengths[0] + 1))
-    for d in sorted(set(batch.lengths)):
-        rows = [i for i, length in enumerate(batch.lengths) if length == d]
-        T = states[d][1][rows[0] : rows[-1] + 1]
-        result[rows[0] : rows[-1] + 1, : d + 1] = (T * batch.share).sum(dim=(1, 2))
+    for d, rows in rows_by_length(batch.lengths):
+        result[rows, : d + 1] = (states[d][1][rows] * batch.share).sum(dim=(1, 2))
     return result
 
 
@@ -250,7 +273,7 @@ def _backward(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
         n = 0
         q_bar = t_bar = states[0][0].new_zeros((0, *states[0][0].shape[1:3], d_max + 1))
         for k in range(d_max - 1, -1, -1):
-            joining = batch.active(k)
+            joining = active(batch.lengths, k)
             if joining > n:
                 t_new = (size_weights[n:joining, None, None, : k + 2] * batch.share).expand(-1, q_bar.shape[1], -1, -1)
                 t_bar = torch.cat([t_bar, t_new])

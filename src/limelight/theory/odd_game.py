@@ -88,15 +88,3 @@ class OddGame:
             single[k] = e1 * r1
             total += self.v[k] * square + self.w[k] * single
         return np.asarray(total, dtype=np.float64)
-
-
-def shapley_from_signs(with_sign: Floats, total: float) -> Floats:
-    """Shapley values from Σ_s weights_s E[x_j o | s], weights those of `size_weights`; they add up to `total`.
-
-    They minimise Σ_s weights_s E[(o(x) - φ·x / 2)² | s] among all φ with that sum. The matrix E[x xᵀ] is 1 on its
-    diagonal and constant beside it, so the part of φ that sums to zero is read off, and the rest is given.
-    """
-    d = len(with_sign)
-    apart = 1.0 - float(size_weights(d) @ sign_moments(d)[2]) if d > 1 else 1.0
-    values: Floats = 2.0 * (with_sign - with_sign.mean()) / apart + total / d
-    return values

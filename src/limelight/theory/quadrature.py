@@ -49,18 +49,6 @@ class ExponentialSum:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def reciprocal(self, D: Floats) -> Floats:
-        """The sum's value of 1/D, for as many D as are given."""
-        result: Floats = np.exp(-np.multiply.outer(np.asarray(D, dtype=np.float64), self.nodes)) @ self.weights
-        return result
-
-    def measured_error(self, points_per_step: int = 8) -> float:
-        """The largest relative error seen on a grid of D over [1, ratio]: what `error` bounds."""
-        # The step's error is periodic in log D with the period of the step, about a third: the grid follows it.
-        points = 2 + int(points_per_step * math.log(self.ratio) / 0.2)
-        D = np.exp(np.linspace(0.0, math.log(self.ratio), points))
-        return float(np.abs(D * self.reciprocal(D) - 1.0).max())
-
 
 def exponential_sum(ratio: float, tolerance: float) -> ExponentialSum:
     """The rule for D in [1, ratio] whose proven relative error is at most `tolerance`."""

@@ -69,6 +69,13 @@ def sets_of_order(order: Integers) -> Coalitions:
     return kept
 
 
+def sets_removing_first(ranked: Integers, sizes: Integers) -> Coalitions:
+    """What is kept when the first `sizes` (n,) of the features in each row of `ranked` (..., n, d) are removed."""
+    kept = np.empty(ranked.shape, dtype=np.bool_)
+    np.put_along_axis(kept, ranked, np.arange(ranked.shape[-1]) >= sizes[:, None], axis=-1)
+    return kept
+
+
 def all_coalitions(d: int) -> Coalitions:
     """Every coalition once, in the order that `limits_by_enumeration` expects: row i keeps the bits of i."""
     d = whole_number("the number of features", d, 1)

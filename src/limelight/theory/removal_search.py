@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_rankings import sets_of_order
+from limelight.theory.removal_rankings import sets_of_order, sets_removing_first
 
 ENUMERATED = 20_000
 """Sets of one size that are all tried: the lowest of them is exact."""
@@ -76,13 +76,6 @@ def lowest_found(game: RatioGame, sizes: Integers, starts: Coalitions) -> tuple[
     return best, kept
 
 
-def _removing(sizes: Integers, ranked: Integers) -> Coalitions:
-    """Sets that remove the first `sizes` of the ranked features, row by row."""
-    kept = np.empty(ranked.shape, dtype=np.bool_)
-    np.put_along_axis(kept, ranked, np.arange(ranked.shape[1]) >= sizes[:, None], axis=1)
-    return kept
-
-
 def _descended(game: RatioGame, sizes: Integers, start: Coalitions) -> tuple[Floats, Coalitions]:
     """Remove what lowers the output most to first order, seen from the set at hand, while that helps; for all sizes.
 
@@ -90,7 +83,7 @@ def _descended(game: RatioGame, sizes: Integers, start: Coalitions) -> tuple[Flo
     """
     best, kept, point = np.full(len(sizes), np.inf), start, start
     for _ in range(_ROUNDS):
-        point = _removing(sizes, np.argsort(_slopes(game, point), axis=1, kind="stable"))
+        point = sets_removing_first(np.argsort(_slopes(game, point), axis=1, kind="stable"), sizes)
         outputs = game.evaluate(point)[:, 0]
         better = outputs < best
         if not better.any():

@@ -27,35 +27,14 @@ from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
 from limelight.theory.removal_rankings import (
     MOST_ENUMERATED,
-    EnumeratedLimits,
     Order,
     all_coalitions,
     aopc,
-    beam_search,
     limits_by_enumeration,
     sets_of_order,
 )
 from limelight.theory.removal_search import greedy_order, improved_order, lowest_found
 from limelight.theory.values import moments_of_many
-
-__all__ = [
-    "EFFORT",
-    "MOST_ENUMERATED",
-    "EnumeratedLimits",
-    "Flip",
-    "Order",
-    "Removals",
-    "all_coalitions",
-    "aopc",
-    "beam_search",
-    "best_order",
-    "best_removals",
-    "limits_by_enumeration",
-    "means_by_word",
-    "sets_of_order",
-    "size_means",
-    "smallest_flip",
-]
 
 
 @dataclass(frozen=True)

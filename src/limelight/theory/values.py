@@ -85,8 +85,8 @@ class LimeDesign:
         rounding = UNIT * np.concatenate([[24.0 - 8.0 * log_of_one], 4.0 + 8.0 * np.minimum(exponents, -LOG_TINY)])
         return cls(np.concatenate([[0.0], beside / total]), document, ridge, rounding)
 
-    def solve(self, moments: Moments, row: int, target_row: int) -> ExactValues:
-        """The regression from moments whose size weights number `row` are the design's.
+    def solve(self, moments: Moments, row: int = 0) -> ExactValues:
+        """LIME's weights from the moments of one class, whose size weights number `row` are the design's.
 
         LIME does not see a constant, so f - f(document) is fitted: the document, whose weight may exceed all others by
         any factor, then adds nothing to a sum that others have to be told apart in. With r = 1 / (1 + κ), q = 1 - r and
@@ -100,8 +100,8 @@ class LimeDesign:
         Rounding of the sums over sizes is no game's and counts in full; rounding of the kernel moves each weight by
         `rounding`.
         """
-        F, G = moments.F[target_row], moments.G[target_row, row]
-        M = float(moments.largest_output[target_row])
+        F, G = moments.F[0], moments.G[0, row]
+        M = float(moments.largest_output[0])
         if len(G) == 1:
             return self._solve_one(F, M, moments)
         d, s, v, kappa = len(G), np.arange(1, len(F)), self.size_weights[1:], self.document
@@ -112,11 +112,7 @@ class LimeDesign:
         pairs, squares = v * (s * (d - s) / (d * (d - 1.0))), v * away**2 / d
         apart = float(pairs.sum()) + penalty
         along = float(squares.sum()) + q * r * S * S / d + penalty
-        if not (apart > 0.0 and along > 0.0):
-            raise NumericalError(
-                "LIME's regression has no unique solution: with these weights all samples remove equally many words; "
-                "use a larger kernel width, or a finite n_samples"
-            )
+        check_solvable(apart, along)
         uneven, slope = (G - G.mean()) / apart, float(-(v * away) @ change) / d / along
         mu = q + r * float(v @ (d - s)) / d
         intercept = float(F[0]) + r * float(v @ change) - mu * d * slope
@@ -178,6 +174,15 @@ class LimeDesign:
         )
 
 
+def check_solvable(apart: float, along: float) -> None:
+    """Refuse a regression whose matrix is singular on vectors that sum to zero, or on constant ones."""
+    if not (apart > 0.0 and along > 0.0):
+        raise NumericalError(
+            "LIME's regression has no unique solution: with these weights all samples remove equally many words; "
+            "use a larger kernel width, or a finite n_samples"
+        )
+
+
 def _too_narrow(d: int, kernel_width: float, log_of_one: float) -> NumericalError:
     return NumericalError(
         f"LIME's kernel is too narrow: with kernel_width={kernel_width} and {d} features no sample but the document "
@@ -218,12 +223,7 @@ def lime_limit(
     `kernel_width=math.inf` makes all samples equal.
     """
     design = LimeDesign.of(game.n_features, n_samples, kernel_width, ridge)
-    return lime_limit_from(_moments(game, target, design.size_weights, tolerance), design)
-
-
-def lime_limit_from(moments: Moments, design: LimeDesign, row: int = 0, target_row: int = 0) -> ExactValues:
-    """The same from moments at hand whose size weights number `row` are the design's."""
-    return design.solve(moments, row, target_row)
+    return design.solve(_moments(game, target, design.size_weights, tolerance))
 
 
 def shapley_weights(d: int) -> Floats:
@@ -240,14 +240,14 @@ def shapley(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) 
     return shapley_from(_moments(game, target, shapley_weights(game.n_features), tolerance))
 
 
-def shapley_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
-    """The same from moments at hand whose size weights number `row` are `shapley_weights`."""
-    F = moments.F[target_row]
+def shapley_from(moments: Moments, row: int = 0) -> ExactValues:
+    """Shapley values from moments of one class whose size weights number `row` are `shapley_weights`."""
+    F = moments.F[0]
     d = len(F) - 1
-    phi = moments.G[target_row, row] - (F[1:] / np.arange(1, d + 1)).sum()
+    phi = moments.G[0, row] - (F[1:] / np.arange(1, d + 1)).sum()
     # A Shapley value is a mean of differences of two values of f: 2ε. Both sums above are of size (1 + … + 1/d) M, and
     # round as such.
-    M = float(moments.largest_output[target_row])
+    M = float(moments.largest_output[0])
     rounding = 2.0 * moments.rounding * (1.0 + math.log(d))
     error, intercept_error = (2.0 * moments.error + rounding) * M, (moments.error + moments.rounding) * M
     return ExactValues(phi, error, moments.nodes, float(F[-1]), intercept_error)
@@ -285,14 +285,14 @@ def banzhaf_weights(d: int) -> Floats:
     return np.array([math.comb(d, s) / 2**d for s in range(d + 1)])
 
 
-def banzhaf_from(moments: Moments, row: int = 0, target_row: int = 0) -> ExactValues:
-    """Banzhaf values from moments whose size weights number `row` are `banzhaf_weights`.
+def banzhaf_from(moments: Moments, row: int = 0) -> ExactValues:
+    """Banzhaf values from moments of one class whose size weights number `row` are `banzhaf_weights`.
 
     E[f | j kept] - E[f | j removed] = 4 E[f 1{j kept}] - 2 E[f], a mean of differences of two values of f.
     """
-    d, largest = moments.n_features, float(moments.largest_output[target_row])
-    mean = float(banzhaf_weights(d) @ moments.F[target_row])
-    values = 4.0 * moments.G[target_row, row] - 2.0 * mean
+    d, largest = moments.n_features, float(moments.largest_output[0])
+    mean = float(banzhaf_weights(d) @ moments.F[0])
+    values = 4.0 * moments.G[0, row] - 2.0 * mean
     return ExactValues(values, largest * (2.0 * moments.error + 8.0 * moments.rounding), moments.nodes)
 
 
@@ -312,7 +312,7 @@ def lime_limit_and_shapley(
         for design, game in zip(designs, games, strict=True)
     ]
     moments = moments_of_many(games, targets, weights, tolerance, device)
-    return [(lime_limit_from(m, design, 0), shapley_from(m, 1)) for m, design in zip(moments, designs, strict=True)]
+    return [(design.solve(m, 0), shapley_from(m, 1)) for m, design in zip(moments, designs, strict=True)]
 
 
 def moments_of_many(

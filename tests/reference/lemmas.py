@@ -81,18 +81,6 @@ def lemma_d_5(n: int, s: int) -> dict[str, float]:
     }
 
 
-def size_given_kept(d: int) -> Floats:
-    """P(s | ℓ ∉ S) for s = 0..d, when s is uniform on 1..d: 2(d - s) / (d(d - 1)) for s = 1..d-1.
-
-    The paper's proof of Proposition B.1 uses 1/d for s = 0..d-1. But large s leave ℓ in the text less often, and s = 0
-    is never drawn.
-    """
-    if d < 2:
-        raise ParameterError(f"with {d} feature, LIME's samples never keep one: this needs at least 2")
-    s = np.arange(d + 1)
-    return np.where(s >= 1, 2.0 * (d - s) / (d * (d - 1)), 0.0)
-
-
 def _check_size(n: int, s: int, smallest: int, lowest_s: int = 1) -> None:
     if n < smallest or not lowest_s <= s <= n - 1:
         raise ParameterError(f"this lemma needs n >= {smallest} and {lowest_s} <= s <= n - 1: got n={n}, s={s}")
