@@ -411,7 +411,12 @@ def test_a_model_of_chance_is_named_as_such() -> None:
     assert not e.exact
     assert e.stderr is not None
     assert (e.stderr > 0.1).all()
-    assert "does not repeat itself" in limelight.explain(classifier, TEXT, "gxi").notices[0]
+    for method in ("gxi", "alpha-avg", "rollout", "integrated-gradients"):
+        e = limelight.explain(classifier, TEXT, method)
+        assert "does not repeat itself" in e.notices[0]
+        assert not e.exact
+        assert "one of its answers" in e.diagnostics["approximation"]
+    assert limelight.explain(wrapped(small_transformer("bert")), TEXT, "gxi").exact
 
 
 # ── tokenizers ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -371,6 +371,20 @@ def test_names_are_the_same_in_another_process() -> None:
 # ── values that change ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Bare:
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        return even(texts)
+
+
+def test_an_object_that_begins_to_hold_something_is_not_asked_for_its_cache(tmp_path: Path) -> None:
+    function = Bare()
+    model = BlackBoxClassifier(function, LABELS, cache=tmp_path)
+    model.predict_proba(["one"])
+    vars(function)["prompt"] = "b"
+    with pytest.raises(InputError, match="holds other values than when it was wrapped"):
+        model.predict_proba(["two"])
+
+
 def test_a_function_whose_values_change_is_not_asked_for_its_cache(tmp_path: Path) -> None:
     function = Prompted("a")
     model = BlackBoxClassifier(function, LABELS, cache=tmp_path)

@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import NumericalError, shown
-from limelight.explainers.method import Approximate, Bounded, Exact, Implementation, Method, Question, Sampled, Weights
+from limelight.explainers.method import (
+    Accuracy,
+    Approximate,
+    Bounded,
+    Exact,
+    Implementation,
+    Method,
+    Question,
+    Sampled,
+    Weights,
+)
 from limelight.explanation.reliability import moves_little, verdict, with_little_effect
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.inputs.document import Document, Span
 from limelight.inputs.features import NOBODY, Features, Parts
-from limelight.models.interface import KnowsWords, Noting
+from limelight.models.interface import KnowsWords, Noting, Repeating
 
 
 def explained(
@@ -33,7 +43,7 @@ def explained(
             f"method {method.id!r} gave weights that are not finite{written(options)}: use less extreme "
             "options, or check the model's weights"
         )
-    accuracy = weights.accuracy
+    accuracy = _accuracy(weights, question.view)
     stated: dict[str, Any] = {"rounding": float(weights.rounding)}
     if isinstance(accuracy, Bounded):
         stated["error"] = accuracy.error
@@ -77,6 +87,13 @@ def explained(
     said = {"warnings": verdict(explanation, weights.warnings)}
     explanation = replace(explanation, diagnostics={**explanation.diagnostics, **said})
     return with_little_effect(explanation) if method.changes and moves_little(explanation) else explanation
+
+
+def _accuracy(weights: Weights, view: object) -> Accuracy:
+    """The accuracy of weights, none of which is exact where the model has noise that the method did not measure."""
+    if isinstance(view, Repeating) and not view.repeats_itself and not isinstance(weights.accuracy, Sampled):
+        return Approximate("the model does not repeat itself: these are the weights of one of its answers")
+    return weights.accuracy
 
 
 def _as_it_came_to_be(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

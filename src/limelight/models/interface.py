@@ -87,6 +87,14 @@ class Noting(Protocol):
 
 
 @runtime_checkable
+class Repeating(Protocol):
+    """A view that knows whether its model, asked twice about one input, says the same."""
+
+    @property
+    def repeats_itself(self) -> bool: ...
+
+
+@runtime_checkable
 class NotingGame(Protocol):
     """A game that has something to say of the logits that it answered with so far."""
 

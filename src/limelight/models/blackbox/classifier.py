@@ -96,7 +96,7 @@ class BlackBoxClassifier:
         self.labels = labels
         if cache is not None:
             cache.claim(Identity(own, labels, self.kind, self.pairs))
-            if self._given_name is None and own != self._name:  # what it holds may change
+            if self._given_name is None:  # what it holds may change, or begin to be there
                 self._calls.identity = own
         self._asker = Asker(self._calls, labels, self.kind, self.batch_texts, cache)
         self._keeps = cache is not None

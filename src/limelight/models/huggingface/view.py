@@ -43,6 +43,7 @@ from limelight.models.interface import (
     PathGradients,
     Perturbable,
     Removal,
+    Repeating,
     Rounded,
     View,
 )
@@ -120,6 +121,10 @@ class HuggingFaceView:
         notice = self._company.notice
         return () if notice is None else (notice,)
 
+    @property
+    def repeats_itself(self) -> bool:
+        return self._company.batching != "does not repeat itself"
+
     def _in_company(self) -> Company:
         """What is known of batches as wide as this text; the model is asked where it was not yet."""
         self._company = self._model.company_at(max(len(window.ids) for window in self.windows))
@@ -155,8 +160,7 @@ class HuggingFaceView:
             )
         tree = self._model.trees.plain()
         company = self._in_company()
-        noisy = company.batching == "does not repeat itself"
-        game = (NoisyTokenGame if noisy else TokenGame)(
+        game = (TokenGame if self.repeats_itself else NoisyTokenGame)(
             tree,
             self._model.runner,
             [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
@@ -329,6 +333,7 @@ if TYPE_CHECKING:
         Differentiable,
         Integrable,
         Masking,
+        Repeating,
         Protocol,
     ): ...
 
