@@ -87,6 +87,16 @@ def test_evaluate_finds_copies_itself() -> None:
     assert "7 of 8 texts are copies of others, and no evidence of their own" in said(own)
 
 
+def test_texts_that_differ_in_case_and_spaces_are_one_piece_of_evidence() -> None:
+    texts = ["a good film", "A good film", "a GOOD film", " a good film", "a good  film", "A Good Film", "a good fun"]
+    model = limelight.wrap(lambda asked: np.array([float("good" in one.lower()) for one in asked]), kind="regression")
+    own = limelight.evaluate(model, texts, ["leave-one-out"])
+    assert [document.get("copy_of") for document in own.documents] == [None, *[0] * 5, None]
+    assert not own.summary.claims
+    assert "2 texts that count decide nothing" in said(own)
+    assert "too short" not in said(own)  # there are no intervals
+
+
 def test_methods_that_are_copies_are_equal_and_never_told_apart() -> None:
     one = scattered(0.8, 30, 0)
     (pair,) = evaluation({"one": one, "copy": one.copy()}).summary.comparisons

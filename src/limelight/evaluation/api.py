@@ -12,6 +12,7 @@ from limelight.errors import shown
 from limelight.evaluation.evaluate_text import Record, judge
 from limelight.evaluation.plan import CHANCE_ORDERS, Asking, Plan, plan_of
 from limelight.evaluation.result import Evaluation, joined
+from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted
 from limelight.models.interface import Classifier, Removal
 from limelight.models.outputs import Output
@@ -105,17 +106,23 @@ def judged(
             records.append(record)
     finally:
         progress.end()
-    first = {text: number for number, text in reversed(list(enumerate(plan.texts)))}
+    said = [_said(text) for text in plan.texts]
+    first = {text: number for number, text in reversed(list(enumerate(said)))}
     return joined(
         {**_about(plan, records), **(about or {})},
-        [_document(record, first[plan.texts[record.number]]) for record in records],
+        [_document(record, first[said[record.number]]) for record in records],
         _methods(plan, records),
         [record.values for record in records],
     )
 
 
+def _said(text: Text) -> tuple[str, ...]:
+    """A text, or both of a pair, but for upper case and spaces: texts that are alike otherwise count once."""
+    return tuple(" ".join(one.casefold().split()) for one in ((text,) if isinstance(text, str) else text))
+
+
 def _document(record: Record, first: int) -> dict[str, Any]:
-    """`copy_of`: the number of the first text that is the same, where there is one before it."""
+    """`copy_of`: the number of the first text that says the same, where there is one before it."""
     said = {"id": record.id, "words": record.words, "label": record.label, "target": record.target}
     return said if first == record.number else {**said, "copy_of": first}
 
@@ -134,7 +141,7 @@ def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
         "pairs": plan.pairs,
         "windows": len(plan.in_windows),
         "cut": len(plan.cut),
-        "copies": len(plan.texts) - len(set(plan.texts)),
+        "copies": len(plan.texts) - len(set(map(_said, plan.texts))),
         "noise": {"texts": len(noise), "moved": float(np.mean(noise)) if noise else 0.0},
         "target": asking.target,
         "features": asking.features if isinstance(asking.features, str) else "spans",

@@ -225,8 +225,9 @@ def _level(summary: Summary) -> Iterator[str]:
 
 def _caveats(evaluation: Evaluation) -> Iterator[str]:
     summary = evaluation.summary
-    if LEAST <= len(evaluation) < _FEW:
-        yield f"{len(evaluation)} texts are few: below {_FEW} these intervals may be too short."
+    counted = summary.contested(summary.removal).texts
+    if LEAST <= counted < _FEW:
+        yield f"{counted} texts are few: below {_FEW} these intervals may be too short."
     if copies := evaluation.about.get("copies"):
         yield f"{copies:,} of {len(evaluation):,} texts are copies of others, and no evidence of their own."
     if 0 < summary.silent < len(evaluation):
