@@ -31,7 +31,6 @@ from sklearn.pipeline import make_pipeline
 
 import limelight
 from limelight.attribution.request import Request
-from limelight.core.progress import SILENT
 from limelight.explainers.loaded_mask import MaskAnswers, chosen_features, mask_answers
 from limelight.inputs.features import Features
 from limelight.inputs.words import plain_words
@@ -61,7 +60,7 @@ def asked(model: Any, texts: Sequence[str], target: str | None = None) -> list[C
     """What the check knows of each text."""
     found = []
     for text in texts:
-        prepared = Request(target, "words", "mask", None, "both", 0, SILENT).prepared(model.view(text), 0)
+        prepared = Request(target).resolve(model.view(text), ())
         question = prepared.questions[0]
         whole = np.array([question.quantity.of(question.logits[None])[0]])
         answers = mask_answers([question], whole, None)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from limelight.attribution.api import explain
+from limelight.attribution.request import Request
 from limelight.core.progress import Silent
 from limelight.errors import ExplanationWarning
-from limelight.explainers.method import Conditions, Implementation, find
+from limelight.explainers.method import Implementation, find
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import evidence, warnings_of
 from limelight.models.interface import Attentive, Classifier, Layered
-from limelight.models.outputs import Quantity
 
 
 def check_explainer(method: str, model: Classifier, **options: Any) -> None:
@@ -32,10 +32,8 @@ def check_explainer(method: str, model: Classifier, **options: Any) -> None:
 
 
 def _implementation(method: str, model: Classifier) -> Implementation:
-    """The implementation in which a method applies to a model when nothing else is asked for."""
-    view = model.view("a text")
-    quantity = Quantity(len(view.labels), 0, None, view.outputs[0], view.kind)
-    return find(method).required_implementation(view, Conditions("mask", quantity.output, quantity.is_linear))
+    """The implementation of a method that applies to a model when nothing else is asked for."""
+    return Request().resolve(model.view("a text"), [find(method)]).chosen[0].implementation
 
 
 def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> None:

@@ -8,21 +8,15 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
+from limelight.attribution.options import Arguments
 from limelight.attribution.request import Request, Target
+from limelight.attribution.run import explanations, explanations_of_texts
 from limelight.core.progress import SILENT, Progress
-from limelight.errors import (
-    EmptyTextError,
-    ExplanationWarning,
-    InputError,
-    ParameterError,
-    shown,
-)
-from limelight.explainers.method import (
-    Method,
-    find,
-)
+from limelight.errors import EmptyTextError, ExplanationWarning, InputError, ParameterError, shown
+from limelight.explainers.method import Method, find
+from limelight.explainers.method import methods as all_methods
 from limelight.explanation.result import Comparison, Explanation
 from limelight.explanation.significance import warnings_of
 from limelight.inputs.document import Text, check_pair, check_single, is_pair
@@ -32,27 +26,37 @@ from limelight.models.outputs import Output
 
 
 @overload
-def explain(
-    model: Classifier, text: Text, method: str = ..., *, target: Literal["all"], **arguments: Any
+def explain(  # type: ignore[overload-overlap]
+    model: Classifier, text: Text, method: str = ..., *, target: Literal["all"], **arguments: Unpack[Arguments]
 ) -> Comparison: ...
 
 
 @overload
-def explain(
-    model: Classifier, text: list[Any], method: str = ..., *, target: Literal["all"], **arguments: Any
+def explain(  # type: ignore[overload-overlap]
+    model: Classifier, text: list[Any], method: str = ..., *, target: Literal["all"], **arguments: Unpack[Arguments]
 ) -> list[Comparison]: ...
 
 
 @overload
 def explain(
-    model: Classifier, text: Text, method: str = ..., *, target: Target | None = ..., **arguments: Any
+    model: Classifier, text: Text, method: str = ..., *, target: Target | None = ..., **arguments: Unpack[Arguments]
 ) -> Explanation: ...
 
 
 @overload
 def explain(
-    model: Classifier, text: Sequence[Any], method: str = ..., *, target: Target | None = ..., **arguments: Any
+    model: Classifier,
+    text: Sequence[Any],
+    method: str = ...,
+    *,
+    target: Target | None = ...,
+    **arguments: Unpack[Arguments],
 ) -> list[Explanation]: ...
+
+
+@overload
+def explain(model: Classifier, text: Any, method: str = ..., *, target: Target | None = ..., **arguments: Any) -> Any:
+    """A method of one's own may have any options."""
 
 
 def explain(
@@ -87,18 +91,17 @@ def explain(
     each as if it had been asked for alone; they are computed together where that is faster.
     """
     progress = SILENT if progress is None else progress
-    asked = Request(target, features, removal, output, parts, seed, progress, options)
+    request = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
-    chosen = find(method)
-    if _is_one(model, text):
-        found = asked.explanations(view_of(model, text), [chosen])
-        _warn(found)
-        return Comparison(tuple(found)) if asked.wants_all(model.labels) else found[0]
-    per_text = asked.of_many(views(model, _texts(model, text)), chosen)
+    chosen = [find(method)]
+    is_one = isinstance(text, str) or is_pair(text)  # a tuple of two strings is one text, for better or worse
+    viewed = [view_of(model, text)] if is_one else views(model, _texts(model, text))
+    resolved = [request.resolve(view, chosen) for view in viewed]
+    per_text = [explanations(own) for own in resolved] if is_one else explanations_of_texts(resolved)
     _warn(explanation for found in per_text for explanation in found)
-    if asked.wants_all(model.labels):
-        return [Comparison(tuple(found)) for found in per_text]
-    return [found[0] for found in per_text]
+    wants_all = request.wants_all(model.labels)
+    answers: list[Any] = [Comparison(tuple(found)) if wants_all else found[0] for found in per_text]
+    return answers[0] if is_one else answers
 
 
 def compare(
@@ -126,13 +129,11 @@ def compare(
     An option goes to each method that has it; one that no method has is an error.
     """
     progress = SILENT if progress is None else progress
-    asked = Request(target, features, removal, output, parts, seed, progress, options)
+    request = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     everything = isinstance(methods, str) and methods == "all"
-    named = None if methods is None or everything else _named(methods)
-    view = view_of(model, text)
-    chosen = asked.applicable(view) if everything else named
-    found = asked.explanations(view, chosen)
+    named = all_methods() if everything else None if methods is None else _named(methods)
+    found = explanations(request.resolve(view_of(model, text), named, skip=everything))
     _warn(found)
     return Comparison(tuple(found))
 
@@ -159,11 +160,6 @@ def reads_pairs(model: Classifier) -> bool:
     return bool(getattr(model, "pairs", False))
 
 
-def _is_one(model: Classifier, text: object) -> bool:
-    """Whether this is one text rather than several: a tuple of two strings is one, for better or worse."""
-    return isinstance(text, str) or is_pair(text)
-
-
 def views(model: Classifier, texts: Sequence[str]) -> list[View]:
     """A view of each text; an error says which text it is about."""
     if isinstance(model, ReadsMany):
@@ -183,7 +179,7 @@ def applicable(
     view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
 ) -> list[Method]:
     """The methods that have an implementation for this view."""
-    return Request(None, features, removal, output, "both", 0, SILENT).applicable(view)
+    return Request(features=features, removal=removal, output=output).applicable(view)
 
 
 def check_model(model: object) -> None:

@@ -147,7 +147,7 @@ def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
         "features": asking.features if isinstance(asking.features, str) else "spans",
         "output": plan.output,
         "outputs": list(plan.outputs),
-        "removal": plan.explainer.removal,
+        "removal": plan.explainer.request.removal,
         "removals": list(plan.removals),
         "measures": [one.id for one in plan.measures],
         "limits": asking.limits,

@@ -13,7 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from limelight.attribution.request import Resolved
 from limelight.core.arrays import Array, Floats, Integers
+from limelight.evaluation.explainer import Explainer
 from limelight.evaluation.measure import Key, Order
 from limelight.evaluation.shared_answers import Answers, each_alone, only_first, without_first
 from limelight.explanation.result import Explanation, Prediction
@@ -59,7 +61,7 @@ class Beside:
 class Case:
     """A text, the methods' weights, and the model's answers so far.
 
-    `explainer` explains the same text, or a variant of it, again by other means: another seed, more samples, another
+    `resolved` explains this text again with another seed or other options, and `explainer` a variant of it or another
     model.
     """
 
@@ -81,7 +83,8 @@ class Case:
     most_steps: int | None
     texts_outputs: Floats
     rationale_share: float
-    explainer: Any = None
+    explainer: Explainer
+    resolved: Resolved
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     # ── the words ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.attribution.request import predict
+from limelight.attribution.request import Resolved
+from limelight.attribution.run import explanations
 from limelight.evaluation.case import Case, Judged
 from limelight.evaluation.explainer import CANNOT
 from limelight.evaluation.external import weights_of
@@ -17,7 +18,7 @@ from limelight.evaluation.plan import Plan
 from limelight.evaluation.shared_answers import Answers, sharing
 from limelight.explanation.result import Comparison, Explanation, Prediction
 from limelight.inputs.document import Text
-from limelight.inputs.features import Features, features_of
+from limelight.inputs.features import Features
 from limelight.models.interface import Perturbable, View
 
 
@@ -47,25 +48,25 @@ class Record:
 def judge(plan: Plan, number: int) -> Record:
     """The record of text `number`; deterministic, whatever other texts there are."""
     text, explainer = plan.texts[number], plan.explainer
-    plain = explainer.model.view(text)
-    features = features_of(plain.document, plan.asking.features)
+    resolved = explainer.resolve(explainer.model.view(text)) if number else plan.first
+    plain, features, prediction = resolved.view, resolved.features, resolved.prediction
     assert isinstance(plain, Perturbable)
     answers = {removal: Answers(plain, features, removal) for removal in plan.removals}
     view = sharing(plain, features, list(answers.items()))
-    prediction = predict(view)
-    target = prediction.label if plan.asking.target is None else plan.asking.target
-    explanations, notices = _explained(plan, view, target)
-    judged = {one.method: Judged(one.method, one.label, one.signed, one.weights, one) for one in explanations}
+    target = prediction.labels[resolved.questions[0].quantity.target]
+    resolved = resolved.asking(view=view)
+    found, notices = _explained(plan, resolved)
+    judged = {one.method: Judged(one.method, one.label, one.signed, one.weights, one) for one in found}
     for own in plan.elsewhere.values():
         weights = weights_of(own, number, plan.ids[number], view.document, features)
         judged[own.name] = Judged(own.name, own.name, own.signed, weights)
     measured, seen = answers, view
     if any(own.noise > 0.0 for own in answers.values()):  # what a method was made from does not judge it
         measured = {removal: Answers(plain, features, removal, again=True) for removal in plan.removals}
-        seen = plain
-        whole = measured[explainer.removal](np.ones((1, len(features)), dtype=bool))
+        seen, resolved = plain, resolved.asking(view=plain)
+        whole = measured[explainer.request.removal](np.ones((1, len(features)), dtype=bool))
         prediction = replace(prediction, logits=whole[0])
-    case = _case(plan, number, text, seen, features, prediction, target, judged, measured)
+    case = _case(plan, number, text, seen, features, prediction, target, judged, measured, resolved)
     values = _measured(plan, case)
     asked = [*answers.values(), *(own for own in measured.values() if own not in answers.values())]
     return Record(
@@ -81,18 +82,18 @@ def judge(plan: Plan, number: int) -> Record:
         given=sum(own.spent for own in asked),
         distinct=sum(own.distinct for own in asked),
         noise=max(own.noise for own in answers.values()),
-        explained=_comparison(explanations, judged, view, prediction, target, features),
+        explained=_comparison(found, judged, features),
     )
 
 
-def _explained(plan: Plan, view: View, target: str) -> tuple[list[Explanation], list[str]]:
-    explanations, notices = [], []
+def _explained(plan: Plan, resolved: Resolved) -> tuple[list[Explanation], list[str]]:
+    found, notices = [], []
     for method in plan.methods:
         try:
-            explanations.append(plan.explainer.explained(view, method, target))
+            found += explanations(resolved.only(method.id))
         except CANNOT as error:
             notices.append(f"{method.id}: {error}")
-    return explanations, notices
+    return found, notices
 
 
 def _case(
@@ -105,6 +106,7 @@ def _case(
     target: str,
     judged: dict[str, Judged],
     answers: dict[Any, Answers],
+    resolved: Resolved,
 ) -> Case:
     return Case(
         number=number,
@@ -126,6 +128,7 @@ def _case(
         texts_outputs=plan.texts_outputs,
         rationale_share=plan.rationale_share,
         explainer=plan.explainer,
+        resolved=resolved,
     )
 
 
@@ -160,14 +163,7 @@ def _about(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _comparison(
-    explanations: list[Explanation],
-    judged: dict[str, Judged],
-    view: View,
-    prediction: Prediction,
-    target: str,
-    features: Features,
-) -> Comparison | None:
+def _comparison(explanations: list[Explanation], judged: dict[str, Judged], features: Features) -> Comparison | None:
     """All methods, those made elsewhere too, as explanations that a page can show."""
     if not explanations:
         return None

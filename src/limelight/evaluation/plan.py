@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from limelight.attribution.api import check_model, reads_pairs, view_of
+from limelight.attribution.request import Request, Resolved, check_removal
 from limelight.core.arrays import Floats, whole_number
 from limelight.errors import (
     CapabilityError,
@@ -21,12 +22,12 @@ from limelight.errors import (
     shown,
 )
 from limelight.evaluation.case import Beside
-from limelight.evaluation.explainer import Explainer, check_options, chosen_methods, output_of
+from limelight.evaluation.explainer import Explainer
 from limelight.evaluation.external import Elsewhere, read_elsewhere, weights_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
 from limelight.evaluation.rationales import read_counterfactuals, read_rationales
-from limelight.explainers.method import Method, methods
+from limelight.explainers.method import Method, find, methods
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted, features_of
 from limelight.models.interface import Classifier, Perturbable, Removal, View
@@ -62,11 +63,13 @@ class Asking:
 class Plan:
     """An evaluation that can begin. `skipped`, `unfit`: methods and measures that do not apply, with the reason.
 
+    `first`: the first text, resolved; the methods are chosen by it.
     `in_windows`, `cut`: the numbers of the texts that are read in several windows, and of those that are cut.
     """
 
     asking: Asking
     explainer: Explainer
+    first: Resolved
     texts: tuple[Text, ...]
     ids: tuple[int | str, ...]
     besides: tuple[Beside, ...]
@@ -97,7 +100,7 @@ class Plan:
             [one.id for one in self.measures],
             self.besides,
             (self.kind, self.explainer.model.labels, sorted(self.in_windows), sorted(self.cut)),
-            (self.removals, self.explainer.removal, self.output, asking.target, str(asking.features)),
+            (self.removals, self.explainer.request.removal, self.output, asking.target, str(asking.features)),
             (asking.limits, asking.steps, asking.chance_orders, asking.seed, sorted(asking.options.items())),
         ]
         return hashlib.sha256(repr(said).encode("utf-8", "backslashreplace")).hexdigest()[:16]
@@ -113,19 +116,28 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
     if not isinstance(first, Perturbable):
         raise CapabilityError("this model cannot be asked about a text with words removed, so no method can be judged")
     removals = tuple(one for one in BOTH if one in first.removals) or first.removals[:1]
-    removal = removals[0] if asking.removal is None else cast(Removal, _offered(asking.removal, first.removals))
+    removal = removals[0] if asking.removal is None else asking.removal
+    check_removal(first, removal)
     if removal not in removals:
         removals = (removal, *removals)
-    explainer = Explainer(model, asking.features, removal, asking.output, asking.seed, asking.options)
-    output = output_of(first, asking.output)
     _check_target(asking.target, first)
     known_name("limits", asking.limits, LIMITS)
-    chosen, skipped = chosen_methods(explainer, first, _names(asking.methods))
+    request = Request(
+        target=asking.target,
+        features=asking.features,
+        removal=removal,
+        output=asking.output,
+        seed=asking.seed,
+        options=asking.options,
+    )
+    resolved = Explainer(model, request, _named_methods(asking.methods)).resolve(first)
+    chosen = tuple(own.method for own in resolved.chosen)
+    output = resolved.questions[0].output
     elsewhere = read_elsewhere(asking.elsewhere, ids, [one.id for one in methods()])
     if not chosen and not elsewhere:
-        why = "; ".join(skipped.values())
+        why = "; ".join(map(str, resolved.skipped.values()))
         raise CapabilityError(f"none of the methods applies to this model: {why or 'name at least one'}")
-    check_options(asking.options, chosen)
+    request.check_options([(method, own) for method in chosen for own in method.implementations])
     _check_elsewhere(elsewhere, views, ids, asking.features)
     besides = [
         Beside(rationale, counterfactual)
@@ -153,12 +165,13 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
     in_windows = frozenset(i for i, view in enumerate(views) if len(getattr(view, "windows", ())) > 1)
     return Plan(
         asking=asking,
-        explainer=explainer,
+        explainer=Explainer(model, request, chosen),
+        first=resolved,
         texts=tuple(given),
         ids=tuple(ids),
         besides=tuple(besides),
-        methods=tuple(chosen),
-        skipped=skipped,
+        methods=chosen,
+        skipped={id: str(error) for id, error in resolved.skipped.items()},
         elsewhere=elsewhere,
         measures=chosen_fitting,
         unfit=unfit,
@@ -168,7 +181,7 @@ def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
         texts_outputs=np.stack(
             [Quantity(labels, label, None, output, first.kind).of(logits) for label in range(labels)], axis=1
         ),
-        rationale_share=_rationale_share(views, besides, asking.features),
+        rationale_share=_rationale_share(views, besides),
         kind=first.kind,
         pairs=reads_pairs(model),
         in_windows=in_windows,
@@ -192,14 +205,6 @@ def _outputs(output: Output, view: View) -> tuple[Output, ...]:
     if output == "probability" or "probability" not in view.outputs:
         return (output,)
     return output, "probability"
-
-
-def _offered(given: object, offered: Sequence[str]) -> str:
-    if given not in offered:
-        raise CapabilityError(
-            f"this model does not take words out by {shown(given)}: use {' or '.join(map(repr, offered))}"
-        )
-    return str(given)
 
 
 def _texts(given: object) -> list[Any]:
@@ -232,6 +237,13 @@ def _names(given: Sequence[str] | str | None) -> Sequence[str] | str | None:
     return list(given)
 
 
+def _named_methods(given: Sequence[str] | str | None) -> Sequence[Method] | None:
+    names = _names(given)
+    if names is None:
+        return None
+    return methods() if names == "all" else [find(name) for name in dict.fromkeys(names)]
+
+
 def _check_elsewhere(
     elsewhere: Mapping[str, Elsewhere], views: Sequence[View], ids: Sequence[int | str], features: Wanted
 ) -> None:
@@ -251,13 +263,12 @@ def _view(model: Classifier, text: Any, called: str) -> View:
         raise type(error)(f"{called}: {error}") from error
 
 
-def _rationale_share(views: Sequence[View], besides: Sequence[Beside], features: Wanted) -> float:
-    """The mean part of a text's words that people marked, over the texts in which they marked some."""
+def _rationale_share(views: Sequence[View], besides: Sequence[Beside]) -> float:
+    """The mean fraction of a text's words that people marked, over the texts in which they marked some."""
     shares = []
     for view, beside in zip(views, besides, strict=True):
         if beside.rationale:
             words = view.document.words
             marked = [any(w.start < end and start < w.end for start, end in beside.rationale) for w in words]
             shares.append(float(np.mean(marked)))
-    features_of(views[0].document, features)
     return float(np.mean(shares)) if shares else 0.0

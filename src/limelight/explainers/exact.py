@@ -111,10 +111,6 @@ class BySize:
     precision: float
 
 
-BY_SIZE: dict[object, Callable[..., BySize]] = {}
-"""The rule of each implementation that is computed by `exact_weights_of_many`, made from its options."""
-
-
 def exact_weights_of_many(questions: Sequence[Question[RatioView]], rule: BySize) -> list[Weights]:
     """Many documents in one pass of the recursion, on the device that their model lives on."""
     return exact_weights_of_several(questions, [rule])[0]

@@ -23,7 +23,7 @@ def _of_many(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     return [weights for group in by_game(questions) for weights in _together(group)]
 
 
-@leave_one_out.implementation(Perturbable, uses=("removal", "output"), many=_of_many)
+@leave_one_out.implementation(Perturbable, uses=("removal", "output"), run_many=_of_many)
 def one_after_the_other(question: Question[Perturbable]) -> Weights:
     return _together([question])[0]
 

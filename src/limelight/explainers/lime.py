@@ -24,7 +24,6 @@ from limelight.core.memory import check_memory
 from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
 from limelight.explainers.exact import (
-    BY_SIZE,
     BySize,
     exact_deletion_of_many,
     exact_weights,
@@ -117,7 +116,7 @@ def _lives_on_gpu(question: Question[Perturbable]) -> bool:
     return on_gpu and question.quantity.is_linear and question.features.groups is None
 
 
-@lime.implementation(Perturbable, uses=("removal", "output", "seed"), many=_of_many)
+@lime.implementation(Perturbable, uses=("removal", "output", "seed"), run_many=_of_many)
 def sampled(
     question: Question[Perturbable],
     *,
@@ -361,9 +360,6 @@ def _by_size(*, n_samples: float, kernel_width: float, ridge: float, precision: 
     )
 
 
-BY_SIZE[_limits_of_many] = _by_size
-
-
 def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: float) -> list[Weights]:
     rule = _by_size(**options)
     return exact_deletion_of_many(
@@ -371,7 +367,9 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: floa
     )
 
 
-@lime_limit.implementation(RatioView, default=True, many=_limits_of_many, removal="mask", linear=True)
+@lime_limit.implementation(
+    RatioView, default=True, run_many=_limits_of_many, by_size=_by_size, removal="mask", linear=True
+)
 def exact(
     question: Question[RatioView],
     *,
@@ -386,7 +384,7 @@ def exact(
 @lime_limit.implementation(
     FoldedView,
     default=True,
-    many=_deleting_of_many,
+    run_many=_deleting_of_many,
     declines=too_many_repeated,
     removal="delete",
     linear=True,

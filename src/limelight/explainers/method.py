@@ -24,28 +24,30 @@ import pkgutil
 import types
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
 from limelight.core.progress import SILENT, Progress
-from limelight.errors import CapabilityError, ParameterError, UnknownNameError, known_name, shown
+from limelight.errors import CapabilityError, ParameterError, known_name, shown
 from limelight.inputs.document import Document
 from limelight.inputs.features import Features
 from limelight.models.interface import (
     CAPABILITIES,
-    Differentiable,
-    Integrable,
+    Cheap,
     Removal,
     View,
 )
 from limelight.models.outputs import Output, Quantity
+
+if TYPE_CHECKING:
+    from limelight.explainers.exact import BySize
 
 _LARGEST = 2**63 - 1
 """The largest whole number that arrays can count."""
@@ -229,8 +231,9 @@ class Implementation:
 
     `linear`: it is for quantities that are linear in the logits. `uses`: which of the common arguments matter to it.
     `default`: whether it is shown of limelight's own models where no method is named.
-    `many` computes several questions in one go, where that is faster. `declines` says why it is not for some features
-    of a text, or None where it is for them.
+    `run_many` computes several questions in one go, where that is faster. `by_size` makes from the options the rule by
+    which weights follow from means by size (`exact.BySize`): implementations that have one share a pass over a text.
+    `declines` says why it is not for some features of a text, or None where it is for them.
     """
 
     name: str
@@ -241,7 +244,8 @@ class Implementation:
     default: bool
     options: Mapping[str, Option]
     run: Callable[..., Weights] = field(repr=False)
-    many: Callable[..., list[Weights]] | None = field(default=None, repr=False)
+    run_many: Callable[..., list[Weights]] | None = field(default=None, repr=False)
+    by_size: Callable[..., BySize] | None = field(default=None, repr=False)
     declines: Callable[[Features], str | None] | None = field(default=None, repr=False)
 
     @property
@@ -303,7 +307,8 @@ class Method:
         uses: tuple[str, ...] = (),
         linear: bool = False,
         default: bool | None = None,
-        many: Callable[..., list[Weights]] | None = None,
+        run_many: Callable[..., list[Weights]] | None = None,
+        by_size: Callable[..., BySize] | None = None,
         declines: Callable[[Features], str | None] | None = None,
         **only: str,
     ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
@@ -330,7 +335,8 @@ class Method:
                     default=self.default if default is None else default,
                     options=MappingProxyType(options),
                     run=run,
-                    many=many,
+                    run_many=run_many,
+                    by_size=by_size,
                     declines=declines,
                 )
             )
@@ -428,13 +434,13 @@ def defaults(
     view: View, conditions: Conditions, features: Features, options: Sequence[str]
 ) -> list[tuple[Method, Implementation]]:
     """The methods, with their implementations, that are shown where none is named."""
-    is_ours = isinstance(view, Differentiable) and not isinstance(view, Integrable)
-    candidates = methods() if is_ours else tuple(map(find, OF_OTHERS))
+    is_cheap = isinstance(view, Cheap) and view.cheap
+    candidates = methods() if is_cheap else tuple(map(find, OF_OTHERS))
     implementations = [(one, one.implementation_for(view, conditions, features, options)) for one in candidates]
     return [
         (one, implementation)
         for one, implementation in implementations
-        if implementation is not None and (implementation.default or not is_ours)
+        if implementation is not None and (implementation.default or not is_cheap)
     ]
 
 
@@ -450,8 +456,6 @@ def find(id: str) -> Method:
     return known[known_name("method", id, known)]
 
 
-def unknown_option(implementations: Sequence[tuple[str, Implementation]], name: str) -> UnknownNameError:
-    """What to say of an option that none of these implementations (with their methods' ids) has."""
-    known = sorted({option for _, implementation in implementations for option in implementation.options})
-    asked = ", ".join(id for id, _ in implementations)
-    return UnknownNameError(f"option for {asked}", name, known or ["(none: these methods have no options)"])
+def options_of(methods: Iterable[Method]) -> set[str]:
+    """The options that any implementation of these methods has."""
+    return {name for method in methods for implementation in method.implementations for name in implementation.options}

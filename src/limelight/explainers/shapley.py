@@ -16,7 +16,6 @@ from limelight.core.arrays import whole_number
 from limelight.core.memory import check_memory
 from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.exact import (
-    BY_SIZE,
     BySize,
     exact_deletion_of_many,
     exact_weights,
@@ -69,10 +68,9 @@ def _by_size(*, precision: float) -> BySize:
     return BySize(theory.shapley_weights, theory.shapley_from, precision)
 
 
-BY_SIZE[_shapley_of_many] = _by_size
-
-
-@shapley.implementation(RatioView, default=True, many=_shapley_of_many, removal="mask", linear=True)
+@shapley.implementation(
+    RatioView, default=True, run_many=_shapley_of_many, by_size=_by_size, removal="mask", linear=True
+)
 def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     groups = question.features.groups
     if groups is None:
@@ -92,7 +90,7 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: f
 @shapley.implementation(
     FoldedView,
     default=True,
-    many=_deleting_of_many,
+    run_many=_deleting_of_many,
     declines=too_many_repeated,
     removal="delete",
     linear=True,
@@ -113,7 +111,7 @@ def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any)
     return in_turn(by_game(questions), lambda group: _together(group, plan, **options))
 
 
-@shapley.implementation(Perturbable, uses=("removal", "output", "seed"), many=_sampled_of_many)
+@shapley.implementation(Perturbable, uses=("removal", "output", "seed"), run_many=_sampled_of_many)
 def sampled(
     question: Question[Perturbable],
     *,

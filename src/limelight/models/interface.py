@@ -80,6 +80,14 @@ class Divisible(Protocol):
 
 
 @runtime_checkable
+class Cheap(Protocol):
+    """A view that says whether its model answers so fast that every method is shown by default."""
+
+    @property
+    def cheap(self) -> bool: ...
+
+
+@runtime_checkable
 class Noting(Protocol):
     """A view that has something to say of an output, which every reader of an explanation must know."""
 

@@ -6,23 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from limelight.attribution.request import predict
+from limelight.attribution.request import check_removal, predict, prediction_of
+from limelight.attribution.run import explanations
 from limelight.core.progress import SILENT
 from limelight.core.sanitize import visible
-from limelight.errors import CapabilityError, Interrupted, LimelightError, ParameterError, shown
-from limelight.explanation.result import Comparison, Explanation, Prediction
-from limelight.models.interface import Perturbable
-from limelight.models.outputs import probabilities
+from limelight.errors import Interrupted, LimelightError, ParameterError, shown
+from limelight.explanation.result import Comparison, Explanation
 from limelight.web.jobs import Job, JobProgress
 from limelight.web.recipes import recipe
 from limelight.web.requests import (
     ExplainRequest,
-    Plan,
     RemoveRequest,
     TextRequest,
     echo,
     looked_at,
-    output_of,
     planned,
     text_of,
 )
@@ -39,16 +36,14 @@ def predicted(request: TextRequest, site: Site) -> dict[str, Any]:
 def explained(request: ExplainRequest, site: Site, job: Job) -> dict[str, Any]:
     """All methods at once: the object that `limelight explain --format json` prints, and how to draw it."""
     plan = planned(request, site)
-    explanations = []
-    for i, method in enumerate(plan.methods):
-        explanations += plan.asked(i, JobProgress(job)).explanations(plan.view, [method])
-    comparison = Comparison(tuple(explanations))
+    resolved = plan.resolved.asking(progress=JobProgress(job))
+    comparison = Comparison(tuple(one for method in plan.methods for one in explanations(resolved.only(method.id))))
     return {
         "asked": echo(request, site),
         "comparison": comparison.to_dict(),
         "prediction": drawn_prediction(comparison.prediction),
         "text": drawn_text(plan.view, plan.features),
-        "rows": [drawn_row(explanation) for explanation in explanations],
+        "rows": [drawn_row(explanation) for explanation in comparison.explanations],
         "recipe": recipe(plan),
     }
 
@@ -65,17 +60,17 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
             "asked": asked,
             "job": job.id,
             "methods": [{"id": method.id, "label": method.label} for method in plan.methods],
-            "prediction": drawn_prediction(predict(plan.view)),
+            "prediction": drawn_prediction(plan.resolved.prediction),
             "text": drawn_text(plan.view, plan.features),
             "recipe": recipe(plan),
         },
     )
     # What is quick is there at once: nobody waits for samples to see a gradient.
-    for i in sorted(range(len(plan.methods)), key=lambda i: plan.implementations[i].sampled):
+    for i, chosen in sorted(enumerate(plan.resolved.chosen), key=lambda own: own[1].implementation.sampled):
         try:
             about = {"asked": asked, "row": i}
             progress = RowProgress(job, about) if request.settle else JobProgress(job, about)
-            explanation = plan.asked(i, progress).explanations(plan.view, [plan.methods[i]])[0]
+            explanation = explanations(plan.resolved.only(chosen.method.id).asking(progress=progress))[0]
             job.tell("row", {**about, **_row(explanation, True)})
         except Interrupted as cut:
             job.tell_last("row", {**about, **_row(cut.explanation, True)})
@@ -108,27 +103,12 @@ def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:
         if not 0 <= j < len(plan.features):
             raise ParameterError(f"removed must be numbers from 0 to {len(plan.features) - 1}: got {shown(j)}")
         kept[1, j] = False
-    logits = checked_removal(plan).game(plan.features, request.removal, SILENT)(kept)
+    logits = check_removal(plan.view, request.removal).game(plan.features, request.removal, SILENT)(kept)
     outputs = plan.quantity.of(logits)
     return {
         "asked": echo(request, site),
-        "before": drawn_prediction(_prediction_of(plan, logits[0])),
-        "after": drawn_prediction(_prediction_of(plan, logits[1])),
-        "output": output_of(plan),
+        "before": drawn_prediction(prediction_of(plan.view, logits[0])),
+        "after": drawn_prediction(prediction_of(plan.view, logits[1])),
+        "output": plan.quantity.output,
         "outputs": outputs.tolist(),
     }
-
-
-def checked_removal(plan: Plan) -> Perturbable:
-    """The view, if it takes words out as was asked."""
-    view, removal = plan.view, plan.request.removal
-    if not isinstance(view, Perturbable) or removal not in view.removals:
-        offered = " or ".join(map(repr, view.removals)) if isinstance(view, Perturbable) else "no removal"
-        raise CapabilityError(f"this model does not take words out by {removal!r}: use {offered}")
-    return view
-
-
-def _prediction_of(plan: Plan, logits: Any) -> Prediction:
-    view = plan.view
-    chances = None if view.kind == "regression" else probabilities(logits, view.kind)
-    return Prediction(view.labels[int(logits.argmax())], view.labels, logits, chances, view.kind)

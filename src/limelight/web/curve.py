@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from limelight.attribution.request import check_removal
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.errors import ParameterError
 from limelight.explanation.serialization import numbers_written
 from limelight.explanation.significance import INTERVAL
 from limelight.models.interface import RatioView
 from limelight.theory.ratio_game import RatioGame
-from limelight.web.answers import checked_removal
 from limelight.web.jobs import Job, JobProgress
 from limelight.web.requests import CurveRequest, Plan, echo, looked_at
 from limelight.web.site import Site
@@ -52,7 +52,7 @@ def curves(request: CurveRequest, site: Site, job: Job) -> dict[str, Any]:
     drawn = [] if game is not None else _random_orders(request.seed, len(plan.features), sizes)
     rows = [*kept.values(), *drawn]
     progress.begin("removing words", sum(map(len, rows)))
-    view = checked_removal(plan)
+    view = check_removal(plan.view, request.removal)
     outputs = plan.quantity.of(view.game(plan.features, request.removal, progress)(np.concatenate(rows)))
     tables = outputs.reshape(len(rows), len(sizes))
     around = _exact(game, sizes) if game is not None else _sampled(tables, len(kept))

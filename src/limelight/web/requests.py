@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.attribution.request import Request, Target
-from limelight.core.progress import SILENT, Progress
-from limelight.errors import ParameterError, UnknownNameError
-from limelight.explainers.method import Conditions, Implementation, Method, defaults, find, unknown_option
+from limelight.attribution.request import Request, Resolved, Target
+from limelight.errors import ParameterError
+from limelight.explainers.method import Method, find
 from limelight.inputs.document import Text
-from limelight.inputs.features import Features, Wanted, features_of
-from limelight.models.interface import Removal, View
-from limelight.models.outputs import Output, Quantity
+from limelight.inputs.features import Features
+from limelight.models.interface import View
+from limelight.models.outputs import Quantity
 from limelight.web import refusals
 from limelight.web.site import Served, Site
 
@@ -119,54 +118,43 @@ def target_of(request: FeaturesRequest) -> Target | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """A question about one text that is ready to be asked: the methods, each with the options that are for it."""
+    """A question about one text that is ready to be asked."""
 
     served: Served
-    view: View
-    features: Features
     request: FeaturesRequest
-    methods: tuple[Method, ...] = ()
-    implementations: tuple[Implementation, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Those that at least one of the implementations has."""
+    resolved: Resolved
+
+    @property
+    def view(self) -> View:
+        return self.resolved.view
+
+    @property
+    def features(self) -> Features:
+        return self.resolved.features
 
     @property
     def quantity(self) -> Quantity:
         """The number that is explained, for the label that was asked for or the predicted one."""
-        labels, logits = self.view.labels, self.view.logits
-        asked = target_of(self.request)
-        names = (asked,) if isinstance(asked, str) else asked or (labels[int(logits.argmax())],)
-        for name in names:
-            if name not in labels:
-                raise UnknownNameError("label", name, labels)
-        target, *against = map(labels.index, names)
-        return Quantity(len(labels), target, against[0] if against else None, output_of(self), self.view.kind)
+        return self.resolved.questions[0].quantity
 
-    def asked(self, i: int, progress: Progress) -> Request:
-        """What method i is asked."""
-        request = self.request
-        assert isinstance(request, ExplainRequest)
-        options = {name: value for name, value in self.options.items() if name in self.implementations[i].options}
-        wanted: Wanted = request.features
-        removal: Removal = request.removal
-        output: Output | None = request.output
-        return Request(target_of(request), wanted, removal, output, "both", request.seed, progress, options)
+    @property
+    def methods(self) -> list[Method]:
+        return [own.method for own in self.resolved.chosen]
 
-
-def output_of(plan: Plan) -> Output:
-    output: Output = plan.request.output or plan.view.outputs[0]
-    return output
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given and that at least one implementation has."""
+        known = {name for own in self.resolved.chosen for name in own.implementation.options}
+        return {name: value for name, value in self.resolved.request.options.items() if name in known}
 
 
 def looked_at(request: FeaturesRequest, site: Site) -> Plan:
-    """The view of a text and its features; no method is chosen yet."""
-    served, text = site.model(request.model), text_of(request, site)
-    view = site.view(served, text)
-    return Plan(served, view, features_of(view.document, request.features, "both"), request)
+    """A text with its features; no method is chosen."""
+    return _plan(request, site, (), {})
 
 
 def planned(request: ExplainRequest, site: Site) -> Plan:
-    """What is asked of which method, with all that can be said against it before any work is done."""
+    """The methods of a request and their options, with all that can be said against it before any work is done."""
     drawing = {"n_samples": request.samples, "until": request.until}
     options = {**{name: value for name, value in drawing.items() if value is not None}, **request.options}
     for name in _COUNTS:
@@ -178,30 +166,27 @@ def planned(request: ExplainRequest, site: Site) -> Plan:
             f"methods must be a list of 1 to {site.limits.methods} ids: got {len(request.methods)}; leave it out for "
             "the usual ones"
         )
-    plan = looked_at(request, site)
-    chosen = _chosen(plan, request, list(options))
-    for name in request.options:
-        if not any(name in implementation.options for _, implementation in chosen):
-            raise unknown_option([(method.id, implementation) for method, implementation in chosen], name)
-    methods, implementations = (
-        tuple(method for method, _ in chosen),
-        tuple(implementation for _, implementation in chosen),
+    methods = None if request.methods is None else [find(name) for name in dict.fromkeys(request.methods)]
+    spare = drawing.keys() - request.options.keys()  # how much is drawn has no say where nothing is
+    return _plan(request, site, methods, options, seed=request.seed, spare=spare)
+
+
+def _plan(
+    request: FeaturesRequest,
+    site: Site,
+    methods: Sequence[Method] | None,
+    options: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    spare: Collection[str] = (),
+) -> Plan:
+    served, text = site.model(request.model), text_of(request, site)
+    asked = Request(
+        target=target_of(request),
+        features=request.features,
+        removal=request.removal,
+        output=request.output,
+        seed=seed,
+        options=options,
     )
-    # Where nothing is drawn, how much is to be drawn has no say.
-    options = {
-        name: value
-        for name, value in options.items()
-        if any(name in implementation.options for implementation in implementations)
-    }
-    return Plan(plan.served, plan.view, plan.features, request, methods, implementations, options)
-
-
-def _chosen(plan: Plan, request: ExplainRequest, options: list[str]) -> Sequence[tuple[Method, Implementation]]:
-    view = plan.view
-    Request(target_of(request), request.features, request.removal, request.output, "both", request.seed, SILENT)
-    linear = Quantity(len(view.labels), 0, None, output_of(plan), view.kind).is_linear
-    conditions = Conditions(request.removal, output_of(plan), linear)
-    if request.methods is None:
-        return defaults(view, conditions, plan.features, options)
-    named = [find(name) for name in dict.fromkeys(request.methods)]
-    return [(method, method.required_implementation(view, conditions, plan.features, options)) for method in named]
+    return Plan(served, request, asked.resolve(site.view(served, text), methods, spare=spare))

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from limelight.attribution.api import reads_pairs, view_of
-from limelight.attribution.request import Prepared, Request
-from limelight.core.progress import SILENT
+from limelight.attribution.request import Request, Resolved
+from limelight.attribution.run import explanations_of_many
 from limelight.core.threads import one_thread
 from limelight.corpus.running.shard_rows import Answer, Row
 from limelight.corpus.running.source import problem_of
 from limelight.errors import CapabilityError, InputError, LimelightError
-from limelight.explainers.exact import BY_SIZE, ratio_game
-from limelight.explainers.method import Method, find
+from limelight.explainers.exact import ratio_game
+from limelight.explainers.method import find, options_of
 from limelight.explanation.result import Explanation
 from limelight.inputs.document import Text
 from limelight.models.interface import Classifier, View
@@ -49,12 +49,18 @@ class Questions:
     def __post_init__(self) -> None:
         for name in self.methods:
             find(name)
-        self.asked  # noqa: B018 - it checks the arguments
+        self.request  # noqa: B018 - it checks the arguments
 
     @property
-    def asked(self) -> Request:
+    def request(self) -> Request:
         return Request(
-            self.target, self.features, self.removal, self.output, self.parts, self.seed, SILENT, self.options
+            target=self.target,
+            features=self.features,
+            removal=self.removal,
+            output=self.output,
+            parts=self.parts,
+            seed=self.seed,
+            options=self.options,
         )
 
 
@@ -69,47 +75,42 @@ class Shard:
     """Rows that were read: those that can be asked about, and the errors of the others, by their place."""
 
     rows: Sequence[Row]
-    prepared: Mapping[int, Prepared]
+    resolved: Mapping[int, Resolved]
     errors: Mapping[int, str]
 
 
 def explain_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -> list[Answer]:
-    """What each method says of each row, in their order; a text that fails has its error, and the others go on."""
+    """The answer of each method to each row, in their order; a text that fails has its error, and the others go on."""
     return answer(read_rows(model, rows, questions), questions)
 
 
 def read_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -> Shard:
     """The first half of the work: all that needs no long computation. Another thread may do it ahead of time."""
-    asked = questions.asked
-    by_size = any(
-        implementation.many in BY_SIZE for name in questions.methods for implementation in find(name).implementations
-    )
+    request, methods = questions.request, [find(name) for name in questions.methods]
+    spare = options_of(methods)
     errors: dict[int, str] = {}
-    prepared: dict[int, Prepared] = {}
+    resolved: dict[int, Resolved] = {}
     with one_thread(), no_collection():
         for i, view in _views(model, rows, errors).items():
             try:
-                prepared[i] = asked.prepared(view, seed_of(questions.seed, rows[i].id))
-                if by_size and questions.removal == "mask" and hasattr(view, "ratio_game_along"):
-                    for question in prepared[i].questions:
-                        if question.quantity.is_linear:
-                            ratio_game(question)  # the view keeps it
+                own = request.resolve(view, methods, skip=True, spare=spare)
+                resolved[i] = own.asking(seed=seed_of(questions.seed, rows[i].id))
+                if hasattr(view, "ratio_game_along") and any(one.implementation.by_size for one in own.chosen):
+                    for question in resolved[i].questions:
+                        ratio_game(question)  # the view keeps it
             except LimelightError as error:
                 errors[i] = str(error)
-    return Shard(rows, prepared, errors)
+    return Shard(rows, resolved, errors)
 
 
 def answer(shard: Shard, questions: Questions) -> list[Answer]:
-    """The second half: what the methods say."""
-    asked, methods = questions.asked, [find(name) for name in questions.methods]
+    """The second half: the explanations."""
     with one_thread(), no_collection():
-        answers = _answered(asked, shard.prepared, methods, questions.memory_bytes)
+        answers = _answered(shard.resolved, questions)
     return [
-        Answer(row, method.id, error=shard.errors[i])
-        if i in shard.errors
-        else Answer(row, method.id, *answers[method.id, i])
+        Answer(row, name, error=shard.errors[i]) if i in shard.errors else Answer(row, name, *answers[name, i])
         for i, row in enumerate(shard.rows)
-        for method in methods
+        for name in questions.methods
     ]
 
 
@@ -171,43 +172,40 @@ Said = tuple[tuple[Explanation, ...], str | None]
 """Explanations, or why there are none."""
 
 
-def _answered(
-    asked: Request, prepared: Mapping[int, Prepared], methods: Sequence[Method], memory_bytes: int | None
-) -> dict[tuple[str, int], Said]:
+def _answered(resolved: Mapping[int, Resolved], questions: Questions) -> dict[tuple[str, int], Said]:
     """For each method and text."""
-    if not prepared:
+    if not resolved:
         return {}
-    try:
-        found = asked.of_prepared(list(prepared.values()), methods, memory_bytes)
-    except LimelightError:  # of one text at least: which, is found one by one
-        return {
-            (method.id, i): _alone(asked, text, method, methods, memory_bytes)
-            for method in methods
-            for i, text in prepared.items()
-        }
+    if not any(own.skipped for own in resolved.values()):
+        with contextlib.suppress(LimelightError):  # one text at least has it: which one is found below
+            found = explanations_of_many(list(resolved.values()), questions.memory_bytes)
+            return {
+                (name, i): (tuple(said), None)
+                for name, per_text in zip(questions.methods, found, strict=True)
+                for i, said in zip(resolved, per_text, strict=True)
+            }
     return {
-        (method.id, i): (tuple(said), None)
-        for method, per_text in zip(methods, found, strict=True)
-        for i, said in zip(prepared, per_text, strict=True)
+        (name, i): _alone(own, name, questions.memory_bytes)
+        for name in questions.methods
+        for i, own in resolved.items()
     }
 
 
-def _alone(asked: Request, text: Prepared, method: Method, methods: Sequence[Method], memory_bytes: int | None) -> Said:
+def _alone(text: Resolved, name: str, memory_bytes: int | None) -> Said:
     try:
-        return tuple(asked.of_prepared([text], [method], memory_bytes, beside=methods)[0][0]), None
+        return tuple(explanations_of_many([text.only(name)], memory_bytes)[0][0]), None
     except LimelightError as error:
         return (), str(error)
 
 
 def check_call(model: Classifier, questions: Questions) -> None:
-    """Refuse what no text could be explained with, before any work is done."""
+    """Refuse a call that no text could be explained with, before any work is done."""
     text: Text = (PROBE, PROBE) if reads_pairs(model) else PROBE
+    methods = [find(name) for name in questions.methods]
     try:
         with one_thread():
-            view = view_of(model, text)
-            questions.asked.of_prepared(
-                [questions.asked.prepared(view, 0)], [find(name) for name in questions.methods], questions.memory_bytes
-            )
+            resolved = questions.request.resolve(view_of(model, text), methods).asking(seed=0)
+            explanations_of_many([resolved], questions.memory_bytes)
     except (InputError, CapabilityError):
         raise
     except LimelightError:  # a number that is not finite, or memory: a matter of the text

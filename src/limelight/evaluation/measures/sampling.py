@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from limelight.attribution.run import explanations
 from limelight.evaluation.case import Case, area
 from limelight.evaluation.explainer import CANNOT
 from limelight.evaluation.measure import Score, measure
-from limelight.explainers.method import find
 
 TEXTS = 20
 TIMES = 4
@@ -29,7 +29,7 @@ sampling = measure(
 def of_methods(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS:
         return
-    removal = case.explainer.removal
+    removal = case.explainer.request.removal
     chance = area(case.chance(removal, case.output))
     for judged in case.judged.values():
         place = {"method": judged.name, "removal": removal, "output": case.output, "order": judged.own_order}
@@ -40,8 +40,7 @@ def of_methods(case: Case) -> Iterator[Score]:
             continue
         more = TIMES * int(explanation.parameters["n_samples"])
         try:
-            target = case.prediction.labels[case.target]
-            other = case.explainer.explained(case.view, find(judged.name), target, n_samples=more)
+            (other,) = explanations(case.resolved.only(judged.name).with_options(n_samples=more))
         except CANNOT:
             continue
         order = case.order(other.weights, judged.own_order)

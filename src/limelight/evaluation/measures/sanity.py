@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from limelight.attribution.run import explanations
 from limelight.evaluation.case import Case
 from limelight.evaluation.explainer import CANNOT
 from limelight.evaluation.measure import Score, measure
 from limelight.evaluation.randomised import STAGES, has_parameters, randomised
 from limelight.evaluation.similarity import rank_correlation
-from limelight.explainers.method import find
 from limelight.models.interface import Classifier, View
 
 TEXTS = 20
@@ -45,12 +45,15 @@ def of_methods(case: Case) -> Iterator[Score]:
         view = model.view(case.text)
         if not np.isfinite(view.logits).all():
             continue
-        explainer = case.explainer.of_model(model)
+        try:
+            resolved = case.explainer.resolve(view, case.prediction.labels[case.target])
+        except CANNOT:
+            continue
         for judged in case.judged.values():
             if judged.explanation is None:
                 continue
             try:
-                other = explainer.explained(view, find(judged.name), case.prediction.labels[case.target])
+                (other,) = explanations(resolved.only(judged.name))
             except CANNOT:
                 continue
             value = rank_correlation(judged.weights, other.weights)

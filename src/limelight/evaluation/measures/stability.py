@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from limelight.attribution.run import explanations
 from limelight.errors import InputError
 from limelight.evaluation.case import Case
 from limelight.evaluation.edits import EDITS, same_features
 from limelight.evaluation.explainer import CANNOT
 from limelight.evaluation.measure import Score, measure
 from limelight.evaluation.similarity import rank_correlation, shared_top
-from limelight.explainers.method import find
 
 TEXTS = 50
 
@@ -33,11 +33,11 @@ stability = measure(
 def of_seeds(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
-    explainer = case.explainer.with_seed(case.seed + 1)
+    resolved = case.resolved.asking(seed=case.seed + 1)
     for judged in case.judged.values():
         if judged.explanation is None or judged.explanation.stderr is None:
             continue
-        other = explainer.explained(case.view, find(judged.name), case.prediction.labels[case.target])
+        (other,) = explanations(resolved.only(judged.name))
         value = rank_correlation(judged.weights, other.weights)
         if math.isfinite(value):
             yield Score(case.key("stability", "seed", method=judged.name), value)
@@ -61,11 +61,15 @@ def of_edits(case: Case) -> Iterator[Score]:
             continue
         moved = float(case.quantity(case.output).of(view.logits[None])[0]) - case.whole[case.output]
         yield Score(case.key("stability", f"{name}: output moved"), abs(moved))
+        try:
+            resolved = case.explainer.resolve(view, case.prediction.labels[case.target])
+        except CANNOT:
+            continue
         for judged in case.judged.values():
             if judged.explanation is None:
                 continue
             try:
-                other = case.explainer.explained(view, find(judged.name), case.prediction.labels[case.target])
+                (other,) = explanations(resolved.only(judged.name))
             except CANNOT:
                 continue
             mine, theirs = same_features(case.features.names, other.features, sides, other.sides)

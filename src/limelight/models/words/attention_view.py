@@ -62,6 +62,7 @@ class AttentionView:
     """What methods see: attentions, gradients, games, and the exact values that a single layer has."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
+    cheap = True
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ class TransformerView:
     """What methods see: attention of every layer, gradients, and games by forward passes."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
+    cheap = True
     kind: Kind = "classes"
     outputs = OUTPUTS["classes"]
 

@@ -1,0 +1,180 @@
+"""From resolved requests to explanations: methods run alone or together, and interrupts leave those that are done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from limelight.attribution.assemble import explained, written
+from limelight.attribution.request import Chosen, Resolved, within_memory
+from limelight.core.progress import Watching
+from limelight.errors import CapabilityError, Interrupted
+from limelight.explainers.exact import exact_weights_of_several
+from limelight.explainers.method import Cut, Question, Weights
+from limelight.explanation.reliability import little_for_all
+from limelight.explanation.result import Explanation
+
+T = TypeVar("T")
+_SECONDS = "seconds"
+"""The option of methods that draw for some time."""
+_LEAST_SECONDS = 1e-3
+
+
+def explanations(resolved: Resolved) -> list[Explanation]:
+    """One explanation per method and label."""
+    found: list[Explanation] = []
+    for chosen in _sharing_time(resolved.chosen):
+        try:
+            found += _of_text(chosen, resolved)
+        except CapabilityError:
+            if resolved.named:  # a method that nobody named is shown where the model can do it
+                raise
+        except Interrupted as cut:
+            raise Interrupted([*found, *cut.explanations]) from None
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            raise Interrupted(found) from None
+    return little_for_all(found)
+
+
+def explanations_of_texts(texts: Sequence[Resolved]) -> list[list[Explanation]]:
+    """One method on several texts, together where one implementation can do that: for each text one per label."""
+    chosen = [own.chosen[0] for own in texts]
+    if texts and chosen[0].implementation.run_many is not None and _is_same(chosen):
+        return explanations_of_many(texts)[0]
+    return [explanations(own) for own in texts]
+
+
+def explanations_of_many(texts: Sequence[Resolved], memory_bytes: int | None = None) -> list[list[list[Explanation]]]:
+    """For each method, and for each text, an explanation per label; what methods can share is computed once.
+
+    All texts are resolved for the same methods. `memory_bytes`: how much many texts may take on a GPU; by default a
+    fraction of what is free.
+    """
+    per_method = list(zip(*(own.chosen for own in texts), strict=True))
+    by_size = [own[0] for own in per_method if own[0].implementation.by_size is not None and _is_same(own)]
+    if any(question.features.groups is not None for own in texts for question in own.questions):
+        by_size = []
+    shared = dict(zip((own.method.id for own in by_size), _by_size(by_size, texts, memory_bytes), strict=True))
+    return [shared[own[0].method.id] if own[0].method.id in shared else _of_texts(own, texts) for own in per_method]
+
+
+def _is_same(chosen: Sequence[Chosen]) -> bool:
+    return all(own.implementation is chosen[0].implementation for own in chosen)
+
+
+def _of_texts(chosen: Sequence[Chosen], texts: Sequence[Resolved]) -> list[list[Explanation]]:
+    """One method on several texts, together where one implementation of it can do that."""
+    if chosen[0].implementation.run_many is None or not _is_same(chosen):
+        return [_of_text(own, text) for own, text in zip(chosen, texts, strict=True)]
+    return _together(chosen[0], texts)
+
+
+def _of_text(chosen: Chosen, text: Resolved) -> list[Explanation]:
+    """One method on one text: one run of the model answers questions about several labels where it can."""
+    if len(text.questions) > 1 and chosen.implementation.run_many is not None:
+        return _together(chosen, [text])[0]
+    run = chosen.implementation.run
+    return [
+        _explained(chosen, [(_watched(chosen, q, text), text)], lambda one, **options: [run(one[0], **options)])[0]
+        for q in text.questions
+    ]
+
+
+def _together(chosen: Chosen, texts: Sequence[Resolved]) -> list[list[Explanation]]:
+    assert chosen.implementation.run_many is not None
+    asked = [(question, own) for own in texts for question in own.questions]
+    return _per_text(_explained(chosen, asked, chosen.implementation.run_many), texts)
+
+
+def _by_size(
+    chosen: Sequence[Chosen], texts: Sequence[Resolved], memory_bytes: int | None
+) -> list[list[list[Explanation]]]:
+    """Methods whose weights follow from means by size: one pass over each text gives them all."""
+    if not chosen:
+        return []
+    asked = [(question, own) for own in texts for question in own.questions]
+    rules = [own.implementation.by_size(**own.options) for own in chosen if own.implementation.by_size is not None]
+    started = time.perf_counter()
+    weights = _computed(
+        chosen[0],
+        [q for q, _ in asked],
+        lambda questions, **_: exact_weights_of_several(questions, rules, memory_bytes),
+    )
+    seconds = (time.perf_counter() - started) / len(asked) / len(chosen)
+    return [_per_text(_made(one, asked, own, seconds), texts) for one, own in zip(chosen, weights, strict=True)]
+
+
+def _per_text(found: Sequence[Explanation], texts: Sequence[Resolved]) -> list[list[Explanation]]:
+    answers = iter(found)
+    return [[next(answers) for _ in own.questions] for own in texts]
+
+
+Asked = Sequence[tuple[Question[Any], Resolved]]
+"""Questions, each with the text that it is about."""
+
+
+def _explained(chosen: Chosen, asked: Asked, run_many: Callable[..., Sequence[Weights]]) -> list[Explanation]:
+    """The explanation of each question, from one run; an interrupt carries those of the questions that are done."""
+    started = time.perf_counter()
+    try:
+        weights = _computed(chosen, [question for question, _ in asked], run_many)
+    except Cut as cut:
+        seconds = (time.perf_counter() - started) / max(len(cut.weights), 1)
+        raise Interrupted(_made(chosen, asked[: len(cut.weights)], cut.weights, seconds)) from None
+    return _made(chosen, asked, weights, (time.perf_counter() - started) / len(asked))
+
+
+def _made(chosen: Chosen, asked: Asked, weights: Sequence[Weights], seconds: float) -> list[Explanation]:
+    method, implementation, options = chosen.method, chosen.implementation, chosen.options
+    return [
+        explained(method, implementation, question, own.prediction, given, seconds, own.request.parts, options)
+        for (question, own), given in zip(asked, weights, strict=True)
+    ]
+
+
+def _computed(chosen: Chosen, questions: Sequence[Question[Any]], run: Callable[..., T]) -> T:
+    """The answer of an implementation; memory that it does not get becomes an error that says what to lower."""
+    longest = max(len(question.features) for question in questions)
+    counts = [name for name, value in chosen.options.items() if type(value) is int]
+    lower = f"lower {' or '.join(counts)}, or " if counts else ""
+    try:
+        with within_memory(
+            f"method {chosen.method.id!r} needs more memory than there is for {longest:,} features"
+            f"{written(chosen.options)}: {lower}explain a shorter text"
+        ):
+            return run(questions, **chosen.options)
+    finally:
+        questions[0].progress.end()
+
+
+def _watched(chosen: Chosen, question: Question[Any], text: Resolved) -> Question[Any]:
+    """A question that shows explanations from fewer samples to a progress that watches them."""
+    progress, started = question.progress, time.perf_counter()
+    if not isinstance(progress, Watching):
+        return question
+
+    def watch(weights: Weights) -> None:
+        progress.seen(_made(chosen, [(question, text)], [weights], time.perf_counter() - started)[0])
+
+    return replace(question, watch=watch)
+
+
+def _sharing_time(chosen: Sequence[Chosen]) -> Iterator[Chosen]:
+    """Each method in its turn: those that draw share the seconds, and one that needs less leaves more to the others."""
+    timed = [_SECONDS in own.options for own in chosen]
+    given = next((own.options[_SECONDS] for own, draws in zip(chosen, timed, strict=True) if draws), None)
+    if sum(timed) < 2 or given is None or not given > 0.0:
+        yield from chosen
+        return
+    left = float(given)
+    for i, own in enumerate(chosen):
+        if not timed[i]:
+            yield own
+            continue
+        started = time.monotonic()
+        yield replace(own, options={**own.options, _SECONDS: max(left, _LEAST_SECONDS) / sum(timed[i:])})
+        left -= time.monotonic() - started
