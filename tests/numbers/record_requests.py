@@ -1,14 +1,16 @@
 """Explanations of many requests, to hold a rebuilt house against: every kind of model, feature, target and option.
 
-    python tests/numbers/record_requests.py requests-0.2.json        # what this version answers
-    python tests/numbers/record_requests.py --against requests-0.2.json   # how many answers differ in any bit
+    python tests/numbers/record_requests.py requests.json.gz                     # what this version answers
+    python tests/numbers/record_requests.py --against requests-0.3.json.gz       # how many answers differ in any bit
+    python tests/numbers/record_requests.py --against requests-0.3.json.gz 25    # every 25th of them
 
-`requests-0.2.json` was written before the rooms of 0.3 were built, after all changes of numbers that 0.3 lists. Only
+`requests-0.3.json.gz` was written before the rooms of 0.3 were built, after all changes of numbers that 0.3 lists. Only
 the public contract is used. `test_requests.py` computes the same again.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import warnings
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_info
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
@@ -198,27 +201,44 @@ def answer(name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]] | st
     return json.loads(json.dumps([numbers(one) for one in several]))
 
 
-def record() -> list[dict[str, Any]]:
+def record(every: int = 1) -> list[dict[str, Any]]:
     return [
-        {"model": name, "arguments": arguments, "answer": answer(name, arguments)} for name, arguments in requests()
+        {"model": name, "arguments": arguments, "answer": answer(name, arguments)}
+        for i, (name, arguments) in enumerate(requests())
+        if i % every == 0
     ]
+
+
+def recorded(path: Path, every: int = 1, *, about: bool = False) -> Any:
+    """Every so many of the recorded answers; or what they were recorded with."""
+    written = json.loads(gzip.decompress(path.read_bytes()))
+    return written["about"] if about else written["results"][::every]
+
+
+def processor() -> list[str]:
+    """What the libraries of linear algebra compute as: their kinds of processor."""
+    kinds = (own.get("architecture", "") for own in threadpool_info() if own.get("internal_api") == "openblas")
+    return [next(kinds, ""), torch.backends.cpu.get_cpu_capability()]
 
 
 def main(typed: list[str]) -> int:
     torch.set_num_threads(1)
+    compares = typed[0] == "--against"
+    every = int(typed[2]) if compares and len(typed) > 2 else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = json.loads(json.dumps(record()))
-    if typed[0] == "--against":
-        known = json.loads(Path(typed[1]).read_text(encoding="utf-8"))["results"]
+        found = json.loads(json.dumps(record(every)))
+    if compares:
+        known = recorded(Path(typed[1]), every)
         differing = [new for new, old in zip(found, known, strict=True) if new != old]
-        for row in differing[:20]:
+        for row in differing[:40]:
             print(row["model"], row["arguments"])
         print(f"{len(differing)} of {len(found)} answers differ")
         return bool(differing)
-    rows = ",\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in found)
-    about = json.dumps({"limelight": limelight.__version__, "numpy": np.__version__, "torch": torch.__version__})
-    Path(typed[0]).write_text(f'{{"about": {about},\n"results": [\n{rows}\n]}}\n', encoding="utf-8")
+    about = {"limelight": limelight.__version__, "processor": processor()}
+    about |= {"numpy": np.__version__, "torch": torch.__version__}
+    written = json.dumps({"about": about, "results": found}, ensure_ascii=False, separators=(",", ":"))
+    Path(typed[0]).write_bytes(gzip.compress(written.encode(), mtime=0))
     print(f"{len(found)} requests, {sum(isinstance(row['answer'], str) for row in found)} of them refused")
     return 0
 
