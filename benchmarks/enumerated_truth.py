@@ -33,8 +33,8 @@ import numpy as np
 
 from limelight.explainers.lime import kernel_weights
 from limelight.explainers.sampling.designs import sample_coalitions
-from limelight.explainers.sampling.lime_sampler import LimeSamples
-from limelight.explainers.sampling.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.lime_sampler import LimeSampler
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.explainers.surrogate import fit_surrogate
 from official import machine
 
@@ -63,7 +63,7 @@ class Answers:
             pairs.extend(2**self.d)
             return pairs.estimate().values[:, 0]
         of = n if method == OFFICIAL else OF_SAMPLES
-        samples = LimeSamples(self, self.d, 0, KERNEL_WIDTH, RIDGE, ridge_samples=of)
+        samples = LimeSampler(self, self.d, 0, KERNEL_WIDTH, RIDGE, ridge_samples=of)
         samples.extend(2**self.d)
         return samples.estimate().values[:, 0]
 
@@ -73,7 +73,7 @@ class Answers:
             fit = fit_surrogate(kept, self(kept), kernel_weights(kept, KERNEL_WIDTH), RIDGE)
             return fit.coefficients[:, 0], fit.stderr[:, 0]
         sampler = (
-            LimeSamples(self, self.d, seed, KERNEL_WIDTH, RIDGE)
+            LimeSampler(self, self.d, seed, KERNEL_WIDTH, RIDGE)
             if method == "lime"
             else PairedShapley(self, self.d, seed)
         )

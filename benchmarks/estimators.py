@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import limelight
-from limelight.explainers.sampling.lime_sampler import LimeSamples
-from limelight.explainers.sampling.shapley_pairs import PairedShapley, SignRegression
+from limelight.explainers.sampling.lime_sampler import LimeSampler
+from limelight.explainers.sampling.shapley_samplers import PairedShapley, SignRegression
 from limelight.explainers.surrogate import fit_surrogate
 from limelight.inputs.features import features_of
 from limelight.models.outputs import Quantity
@@ -59,7 +59,7 @@ def truths(model: Any, text: str, target: tuple[str, str], reference: int | None
     def ask(kept: Any) -> Any:
         return quantity.of(game(kept))[:, None]
 
-    samples = LimeSamples(ask, len(features), 10**6, 0.25, 0.0)
+    samples = LimeSampler(ask, len(features), 10**6, 0.25, 0.0)
     samples.extend(reference)
     fit = fit_surrogate(samples._kept, samples._outputs, np.ones(len(samples._kept)), 0.0)
     pairs = PairedShapley(ask, len(features), 10**6)

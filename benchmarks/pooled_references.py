@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from limelight.explainers.sampling.control_variates import FOLDS, PAIRS, Kernel, LimeColumns, OddColumns
 from limelight.explainers.sampling.cross_fitting import Guesses
-from limelight.explainers.sampling.lime_control_variates import FOLDS, PAIRS, Kernel, LimeColumns
-from limelight.explainers.sampling.shapley_control_variates import OddColumns
-from limelight.explainers.sampling.shapley_pairs import SignRegression
+from limelight.explainers.sampling.shapley_samplers import SignRegression
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
 from recorded_games import KERNEL_WIDTH, Recorded, Review, Run

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from limelight.explainers.sampling.designs import sample_coalitions
-from limelight.explainers.sampling.lime_sampler import LimeSamples
-from limelight.explainers.sampling.shapley_pairs import PairedShapley
-from limelight.explainers.sampling.shapley_permutations import PermutedShapley
+from limelight.explainers.sampling.lime_sampler import LimeSampler
+from limelight.explainers.sampling.shapley_samplers import PairedShapley, PermutedShapley
 
 STEP = 1.0 / 2048.0
 KERNEL_WIDTH = 0.25
@@ -58,7 +57,7 @@ class Run:
             return np.zeros((len(kept), 1))
 
         if self.kind == "lime":
-            LimeSamples(ask, d, self.seed, KERNEL_WIDTH, 1.0).extend(self.n)
+            LimeSampler(ask, d, self.seed, KERNEL_WIDTH, 1.0).extend(self.n)
         elif self.kind == "official":
             ask(sample_coalitions(d, self.n, np.random.default_rng(self.seed)))
         elif self.kind == "pairs":

@@ -43,8 +43,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.sampling.lime_sampler import LimeSamples
-from limelight.explainers.sampling.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.lime_sampler import LimeSampler
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from stress_games import CHOSEN, FAMILIES, JUDGED, Game
 
 BLOCK = 25
@@ -187,7 +187,7 @@ def measured(cell: Cell, seeds: range, of_drawn: bool = False) -> Sums:
         own = [zlib.crc32(cell.name.encode()), seed]
         first = int(np.random.default_rng(own).integers(2**31))
         sampler = (
-            LimeSamples(ask, cell.d, first, KERNEL_WIDTH, RIDGE)
+            LimeSampler(ask, cell.d, first, KERNEL_WIDTH, RIDGE)
             if cell.method == "lime"
             else PairedShapley(ask, cell.d, first)
         )

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.designs import all_coalitions
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit_and_shapley
 

@@ -37,8 +37,9 @@ import numpy as np
 from scipy.special import stdtr
 
 import limelight
-from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeSamples
-from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.designs import all_coalitions
+from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeSampler
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit, shapley
 from official import machine
@@ -70,7 +71,7 @@ class Game:
             return lime_limit(self.ratio, 0, n, kernel_width, ridge).values
         if self.matter is not None:
             return self._lime_of_few(LimeDesign.of(self.d, n, kernel_width, ridge))
-        samples = LimeSamples(self._ask, self.d, 0, kernel_width, ridge, ridge_samples=n)
+        samples = LimeSampler(self._ask, self.d, 0, kernel_width, ridge, ridge_samples=n)
         samples.extend(2**self.d)
         return samples.estimate().values[:, 0]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from limelight.explainers.sampling.control_variates import FOLDS, PAIRS, Kernel, LimeColumns
 from limelight.explainers.sampling.cross_fitting import WORD_PENALTIES, Guesses, cross_fitted, penalised
-from limelight.explainers.sampling.lime_control_variates import FOLDS, PAIRS, Kernel, LimeColumns
-from limelight.explainers.sampling.lime_sampler import LimeSamples
-from limelight.explainers.sampling.sequence import Draws
+from limelight.explainers.sampling.designs import Sequence
+from limelight.explainers.sampling.lime_sampler import LimeSampler
 from limelight.theory.values import LimeDesign
 from reference import cross_fitting as twin
 
@@ -33,7 +33,7 @@ def bent(d: int) -> Callable[[Any], Any]:
 
 
 def drawn(d: int, n: int, seed: int) -> Any:
-    return Draws(LimeDesign.of(d, *DESIGN).size_weights, seed).rows(0, n)
+    return Sequence(LimeDesign.of(d, *DESIGN).size_weights, seed).rows(0, n)
 
 
 GAMES = {
@@ -127,7 +127,7 @@ def test_intervals_hold_where_a_game_is_not_what_was_guessed(k: int, rule: Any, 
     truth = exact_of_few(game, d, k)
     off, stated, inside = [], [], []
     for seed in range(runs):
-        samples = LimeSamples(lambda kept: game(kept)[:, None], d, seed, 0.25, 1.0)
+        samples = LimeSampler(lambda kept: game(kept)[:, None], d, seed, 0.25, 1.0)
         samples.extend(n)
         estimate = samples.estimate()
         off.append(estimate.values[:k, 0] - truth)
@@ -163,7 +163,7 @@ def test_noise_of_answers_is_in_the_errors() -> None:
     c, inside = np.random.default_rng(1).normal(size=d), []
     for seed in range(25):
         rng = np.random.default_rng([seed, 9])
-        samples = LimeSamples(
+        samples = LimeSampler(
             lambda kept, rng=rng: (kept @ c + rng.normal(size=len(kept)))[:, None], d, seed, 0.25, 1e-9
         )
         samples.extend(n)
@@ -178,7 +178,7 @@ def test_heavy_tails_of_noise_do_not_make_intervals_too_narrow() -> None:
     c, inside = np.random.default_rng(1).normal(size=d), []
     for seed in range(25):
         rng = np.random.default_rng([seed, 9])
-        samples = LimeSamples(
+        samples = LimeSampler(
             lambda kept, rng=rng: (kept @ c + rng.pareto(1.5, len(kept)))[:, None], d, seed, 0.25, 1e-9
         )
         samples.extend(n)
@@ -195,7 +195,7 @@ def test_several_outputs_and_sums_over_groups_carry_over() -> None:
     groups[0, 0], groups[:4, 1], groups[4:, 2] = 1.0, 1.0, 1.0
 
     def run(games: list[Any], seed: int) -> Any:
-        samples = LimeSamples(lambda kept: np.stack([game(kept) for game in games], axis=1), d, seed, 0.25, 1.0)
+        samples = LimeSampler(lambda kept: np.stack([game(kept) for game in games], axis=1), d, seed, 0.25, 1.0)
         samples.extend(n)
         return samples.estimate(groups)
 

@@ -7,14 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from limelight.explainers.sampling.sequence import Draws
+from limelight.explainers.sampling.designs import Sequence
 from limelight.theory.lime_kernel import kernel_by_size
 
 
-def lime_draws(d: int, seed: int = 0) -> Draws:
+def lime_draws(d: int, seed: int = 0) -> Sequence:
     weights = kernel_by_size(d, 0.25)
     weights[0] = 0.0
-    return Draws(weights, seed)
+    return Sequence(weights, seed)
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 150])
@@ -36,13 +36,13 @@ def test_every_beginning_has_the_sizes_that_are_due(n: int) -> None:
     weights[0] = 0.0
     due = n * np.cumsum(weights) / weights.sum()
     for seed in range(5):
-        counts = np.bincount(Draws(weights, seed).sizes(0, n), minlength=41)
+        counts = np.bincount(Sequence(weights, seed).sizes(0, n), minlength=41)
         assert np.abs(np.cumsum(counts) - due).max() < 6.0  # drawn by chance it would be about 0.5 sqrt(n)
 
 
 def test_subsets_of_a_size_are_equally_likely() -> None:
     weights = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
-    kept = Draws(weights, 3).rows(0, 12_000)
+    kept = Sequence(weights, 3).rows(0, 12_000)
     _, counts = np.unique(kept, axis=0, return_counts=True)
     assert len(counts) == 6
     assert np.abs(counts - 2000).max() < 5 * np.sqrt(2000)

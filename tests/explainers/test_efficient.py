@@ -11,10 +11,10 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
-from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.control_variates import OddColumns
+from limelight.explainers.sampling.lime_sampler import LimeSampler
 from limelight.explainers.sampling.regression import augmented_fit
-from limelight.explainers.sampling.shapley_control_variates import OddColumns
-from limelight.explainers.sampling.shapley_pairs import PairedShapley
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.odd_game import sign_moments, size_weights
 from limelight.theory.values import lime_limit, shapley
@@ -37,8 +37,8 @@ def saturating(d: int, seed: int = 0) -> Any:
 
 
 def exact_lime(game: Any, d: int, kernel_width: float, ridge: float) -> np.ndarray:
-    """By enumeration: LimeSamples asks all coalitions of a short text."""
-    samples = LimeSamples(game, d, 0, kernel_width, ridge)
+    """By enumeration: LimeSampler asks all coalitions of a short text."""
+    samples = LimeSampler(game, d, 0, kernel_width, ridge)
     samples.extend(2**d)
     return samples.estimate().values[:, 0]
 
@@ -46,7 +46,7 @@ def exact_lime(game: Any, d: int, kernel_width: float, ridge: float) -> np.ndarr
 @pytest.mark.parametrize(("n", "kernel_width", "ridge"), [(5000, 0.25, 1.0), (1500, 1.0, 0.0), (3000, 0.5, 10.0)])
 def test_all_coalitions_of_a_short_text_give_the_limit(n: int, kernel_width: float, ridge: float) -> None:
     game = random_game(seed=2, d=10, heads=2, ratio=50.0).along(np.array([1.0, 0.0, -1.0]))
-    samples = LimeSamples(game.evaluate, 10, 0, kernel_width, ridge, ridge_samples=n)
+    samples = LimeSampler(game.evaluate, 10, 0, kernel_width, ridge, ridge_samples=n)
     samples.extend(2**10)
     estimate = samples.estimate()
     limit = lime_limit(game, 0, n, kernel_width, ridge).values
@@ -77,10 +77,10 @@ def test_odd_columns_have_the_values_of_enumeration() -> None:
     assert size_weights(d).sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("sampler", [LimeSamples, PairedShapley])
+@pytest.mark.parametrize("sampler", [LimeSampler, PairedShapley])
 def test_the_same_total_gives_the_same_bytes_however_it_was_cut(sampler: Any) -> None:
     game = saturating(20)
-    rest = (0.25, 1.0) if sampler is LimeSamples else ()
+    rest = (0.25, 1.0) if sampler is LimeSampler else ()
     whole, cut = (sampler(game, 20, 7, *rest) for _ in range(2))
     whole.extend(900)
     for n in (100, 101, 500, 500, 899, 900):
@@ -177,7 +177,7 @@ def test_few_samples_have_few_columns_and_are_better_too() -> None:
 def test_an_additive_game_is_found_to_the_last_digits() -> None:
     """Products in float32 are followed by steps that find the lost digits again."""
     c = np.random.default_rng(3).normal(size=30)
-    lime = LimeSamples(lambda kept: (5.0 + kept @ c)[:, None], 30, 0, 0.25, 0.0)
+    lime = LimeSampler(lambda kept: (5.0 + kept @ c)[:, None], 30, 0, 0.25, 0.0)
     lime.extend(800)
     np.testing.assert_allclose(lime.estimate().values[:, 0], c, rtol=0, atol=1e-9)
     values = PairedShapley(lambda kept: (5.0 + kept @ c)[:, None], 30, 0)
@@ -223,7 +223,7 @@ def test_the_kernel_is_where_samples_are() -> None:
         sizes.extend((~kept).sum(axis=1).tolist())
         return kept.sum(axis=1, keepdims=True).astype(float)
 
-    LimeSamples(ask, 30, 0, 0.25, 1.0).extend(3001)
+    LimeSampler(ask, 30, 0, 0.25, 1.0).extend(3001)
     kernel = kernel_by_size(30, 0.25)[1:]
     due = 3000 * kernel / kernel.sum()
     assert np.abs(np.bincount(sizes[1:], minlength=31)[1:] - due).max() < 8
@@ -236,7 +236,7 @@ def test_samplers_have_no_bias_that_many_runs_would_show() -> None:
     limit, beyond = (lime_limit(game, 0, own, 0.25, 1.0).values for own in (n, float("inf")))
     lime, values = [], []
     for seed in range(runs):
-        samples = LimeSamples(game.evaluate, 14, seed, 0.25, 1.0, ridge_samples=n)
+        samples = LimeSampler(game.evaluate, 14, seed, 0.25, 1.0, ridge_samples=n)
         samples.extend(n)
         lime.append(samples.estimate().values[:, 0])
         pairs = PairedShapley(lambda kept: kept[:, :3].all(axis=1, keepdims=True).astype(float), 14, seed)
@@ -258,7 +258,7 @@ def test_intervals_hold_where_answers_are_rare(n: int) -> None:
 
     exact, inside = exact_lime(any_of_three, 14, 0.25, 1e-9), []
     for seed in range(40):
-        samples = LimeSamples(any_of_three, 14, seed, 0.25, 1e-9)
+        samples = LimeSampler(any_of_three, 14, seed, 0.25, 1e-9)
         samples.extend(n)
         estimate = samples.estimate()
         inside.append(np.mean(np.abs(estimate.values[:3, 0] - exact[:3]) <= 1.96 * estimate.stderr[:3, 0]))

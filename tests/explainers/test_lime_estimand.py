@@ -11,7 +11,7 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
-from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.lime_sampler import LimeSampler
 from limelight.explanation.significance import accuracy_in_words
 
 SHORT = "the film was great"
@@ -45,7 +45,7 @@ def test_samples_estimate_the_regression_of_5000() -> None:
     d, c = 12, np.random.default_rng(0).normal(size=12)
 
     def weights(n: int, of: float) -> Any:
-        samples = LimeSamples(lambda kept: (kept @ c)[:, None], d, 0, 0.25, 1.0, ridge_samples=of)
+        samples = LimeSampler(lambda kept: (kept @ c)[:, None], d, 0, 0.25, 1.0, ridge_samples=of)
         samples.extend(n)
         return samples.estimate().values[:, 0]
 

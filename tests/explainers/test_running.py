@@ -119,11 +119,11 @@ def test_what_is_settled_is_looked_at_when_the_clock_ends_a_run(
 def test_methods_that_draw_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def plan(n_samples: Any, until: Any, seconds: Any) -> budget.Plan:
+    def plan(n_samples: Any, until: Any, seconds: Any) -> budget.Budget:
         seen.append(seconds)
-        return budget.Plan(300)
+        return budget.Budget(300)
 
-    monkeypatch.setattr(budget.Plan, "of", plan)
+    monkeypatch.setattr(budget.Budget, "of", plan)
     limelight.compare(Opaque(), "a good film", ["lime", "shapley"], seconds=10)
     first, second = seen
     assert first == 5.0
@@ -138,16 +138,16 @@ def test_few_features_are_asked_in_all_combinations() -> None:
 
 
 def test_looks_double_and_the_limit_is_one_of_them() -> None:
-    assert budget._looks(budget.Plan(5000, "stable"), 512, 256) == {512, 1024, 2048, 4096, 5000}
+    assert budget.Budget(5000, "stable").checks(512, 256) == {512, 1024, 2048, 4096, 5000}
 
 
 def test_totals_are_the_same_however_long_a_run_may_be() -> None:
     """A run that the clock ends at one of them is repeated by a run of that length."""
-    longest = budget._totals(10**6, STEP)
+    longest = budget.Budget(10**6).totals(STEP)
     for total in longest[::7]:
-        assert budget._totals(total, STEP) == longest[: longest.index(total) + 1]
+        assert budget.Budget(total).totals(STEP) == longest[: longest.index(total) + 1]
     assert all(b - a <= max(STEP, a / 8) for a, b in itertools.pairwise(longest))
-    assert budget._looks(budget.Plan(10**6, "stable"), 33 * STEP, STEP) <= {*longest}
+    assert budget.Budget(10**6, "stable").checks(33 * STEP, STEP) <= {*longest}
 
 
 class Pressed(Silent):

@@ -12,7 +12,7 @@ import limelight
 from conftest import small_model
 from limelight.errors import NumericalError, ParameterError, UnknownNameError
 from limelight.explainers.sampling.designs import arrivals
-from limelight.explainers.sampling.shapley_permutations import stderr_of_pairs, student_factor
+from limelight.explainers.sampling.shapley_samplers import stderr_of_pairs, student_factor
 from limelight.inputs.features import features_of
 from reference.opaque import Answering, Opaque
 from reference.sampling_and_paths import shapley_of_game
@@ -152,7 +152,7 @@ def test_the_typical_deviation_is_the_mean_of_deviations() -> None:
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300, estimator="permutations")
-    monkeypatch.setattr("limelight.explainers.sampling.shapley_permutations._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("limelight.explainers.sampling.shapley_samplers._ROWS_AT_ONCE", 1)
     blocks = limelight.explain(Opaque(), TEXT, "shapley", n_samples=300, estimator="permutations")
     np.testing.assert_allclose(blocks.weights, whole.weights, atol=ROUNDING)
     assert whole.stderr is not None

@@ -13,11 +13,11 @@ from scipy.special import stdtrit
 
 import limelight
 from limelight.errors import ParameterError
-from limelight.explainers.sampling.designs import arrivals
-from limelight.explainers.sampling.lime_sampler import LimeSamples
+from limelight.explainers.sampling.designs import all_coalitions, arrivals
+from limelight.explainers.sampling.lime_sampler import LimeSampler
 from limelight.explainers.sampling.nondeterminism import SharedArrivals, shared_beyond_own, signless
 from limelight.explainers.sampling.regression import _best_inverse
-from limelight.explainers.sampling.shapley_pairs import PairedShapley, all_coalitions
+from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.explainers.sampling.standard_errors import Moves, with_stderr
 from limelight.explainers.surrogate import fit_surrogate, per_output
 from limelight.explanation.result import Explanation
@@ -59,7 +59,7 @@ def asked(game: Any) -> Any:
 
 def limit(game: Any, d: int, kernel_width: float, ridge: float) -> np.ndarray:
     """LIME's weights, by enumeration."""
-    samples = LimeSamples(asked(game), d, 0, kernel_width, ridge)
+    samples = LimeSampler(asked(game), d, 0, kernel_width, ridge)
     samples.extend(2**d)
     return samples.estimate().values[:, 0]
 
@@ -102,7 +102,7 @@ def test_lime_from_few_samples_covers_what_it_says(d: int, n: int, kernel_width:
     for game in (saturating(d, seed) for seed in range(6)):
         truth = limit(game, d, kernel_width, ridge)
         for seed in range(16):
-            samples = LimeSamples(asked(game), d, seed, kernel_width, ridge)
+            samples = LimeSampler(asked(game), d, seed, kernel_width, ridge)
             samples.extend(n)
             estimate = samples.estimate()
             assert not np.isnan(estimate.stderr).any()
@@ -153,7 +153,7 @@ def test_what_no_sample_showed_is_in_the_intervals(game: Any, d: int, n: int, ke
     """Few samples may all miss the removals that change everything: residuals alone covered 0 to 86 %."""
     truth, held = limit(game, d, kernel_width, 1.0), []
     for seed in range(40):
-        samples = LimeSamples(asked(game), d, seed, kernel_width, 1.0)
+        samples = LimeSampler(asked(game), d, seed, kernel_width, 1.0)
         samples.extend(n)
         estimate = samples.estimate()
         held.append(np.abs(estimate.values[:, 0] - truth) <= INTERVAL * estimate.stderr[:, 0])
@@ -164,8 +164,8 @@ def test_nothing_is_asked_beside_the_samples() -> None:
     """It has no part in the weights, and what the surrogate foresees or samples showed widens no interval."""
     d, n, c = 10, 60, np.random.default_rng(0).normal(size=10)
 
-    def run(game: Any, width: float) -> LimeSamples:
-        samples = LimeSamples(asked(game), d, 0, width, 1.0)
+    def run(game: Any, width: float) -> LimeSampler:
+        samples = LimeSampler(asked(game), d, 0, width, 1.0)
         samples.extend(n)
         return samples
 
@@ -184,7 +184,7 @@ def test_nothing_is_asked_beside_the_samples() -> None:
 
 def test_groups_hold_what_no_sample_showed() -> None:
     d, groups = 6, np.eye(6)[:, :1] + np.eye(6)[:, 1:2]
-    samples = LimeSamples(asked(any_of_three), d, 1, 0.05, 1.0)
+    samples = LimeSampler(asked(any_of_three), d, 1, 0.05, 1.0)
     samples.extend(30)
     estimate = samples.estimate(groups)
     assert np.ptp(samples._outputs) == 0.0, "no sample shows anything"
@@ -230,7 +230,7 @@ def test_fewer_than_thirty_samples_tell_no_errors() -> None:
 
     given = []
     for n in (20, 29, 30):
-        samples = LimeSamples(asked(negated_and), 6, 0, 0.25, 1.0)
+        samples = LimeSampler(asked(negated_and), 6, 0, 0.25, 1.0)
         samples.extend(n)
         given.append(bool(np.isfinite(samples.estimate().stderr).all()))
     assert given == [False, False, True]

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -32,20 +32,22 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import Exact, Question, Sampled, Weights, method
+from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
+from limelight.explainers.method import Question, Sampled, Weights, method
 from limelight.explainers.output_game import (
-    NOISE_ALONE,
     OutputGame,
     asked_together,
     by_game,
     left_of_rounding,
     narrowed,
 )
-from limelight.explainers.sampling.budget import Plan, Run, draw_on, in_turn, watching
-from limelight.explainers.sampling.designs import blocks_of, sample_coalitions
-from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeSamples, check_kernel
+from limelight.explainers.sampling.budget import Budget, Run, Until, in_turn
+from limelight.explainers.sampling.designs import blocks, sample_coalitions
+from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeEstimate, LimeSampler, check_kernel
 from limelight.explainers.sampling.nondeterminism import shared_beyond_own
+from limelight.explainers.sampling.sampler import Estimate
 from limelight.explainers.sampling.standard_errors import few
+from limelight.explainers.sampling.weights import sampled_weights
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
     NO_RIDGE,
@@ -62,13 +64,14 @@ from limelight.theory import values as theory
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import DEFAULT_TOLERANCE
 
-if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
-    from limelight.explainers.lime_on_device import LimeSettings
-
 _BYTES_PER_SAMPLE = 64
 """Size, weight, output and residual of a sample, and copies of them."""
-_LOOK_PER_WORD = 4
-"""Samples per word before which nothing is said to be settled."""
+_CHECKED_PER_WORD = 4
+"""Samples per word before which nothing is said to be stable."""
+_PASSES_THROUGH = (
+    "{n} samples cannot tell {d} words apart: without a ridge the fit passes through all of them, and its R² says "
+    "nothing; use more samples"
+)
 _LOGITS_AT_ONCE = 2**24
 """Numbers that a model may answer with in one call: 128 MB. All samples are one call up to 3,000 classes."""
 
@@ -80,27 +83,32 @@ lime_limit = method(
 )
 
 
-def _of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
-    plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
-    sampling, options = options.pop("sampling"), {"n_samples": plan.limit, **options}
-    ridge_samples = options.pop("ridge_samples")
-    of = RIDGE_SAMPLES if ridge_samples is None else ridge_samples
-    check_options(options["n_samples"], options["kernel_width"], options["ridge"], of)
+def _of_many(
+    questions: Sequence[Question[Perturbable]],
+    *,
+    n_samples: int | None,
+    until: Until,
+    seconds: float | None,
+    sampling: str,
+    ridge_samples: float | None,
+    **options: Any,
+) -> list[Weights]:
+    budget = Budget.of(n_samples, until, seconds)
+    settings = LimeSettings(budget.limit, **options)
+    estimand = RIDGE_SAMPLES if ridge_samples is None else ridge_samples
+    check_options(settings, estimand)
     if sampling == "efficient":
-        return in_turn(by_game(questions), lambda group: _efficient(group, plan, ridge_samples=of, **options))
-    if ridge_samples not in (None, options["n_samples"]):
+        return in_turn(by_game(questions), lambda group: _efficient(group, budget, settings, estimand))
+    if ridge_samples not in (None, settings.n_samples):
         raise ParameterError(
             "ridge_samples does not go with sampling='official', whose ridge is weighed against the samples that are "
             "drawn: use sampling='efficient', or n_samples alone"
         )
-    if plan.is_open:
+    if budget.is_open:
         raise ParameterError("until and seconds do not go with sampling='official': use sampling='efficient'")
     if not all(map(_lives_on_gpu, questions)):
-        return [weights for group in by_game(questions) for weights in _together(group, **options)]
-    from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
-
-    settings, seeds = LimeSettings(**options), [question.seed for question in questions]
-    folded = cast(Sequence[Question[FoldedView]], questions)
+        return [weights for group in by_game(questions) for weights in _official(group, settings)]
+    seeds, folded = [question.seed for question in questions], cast(Sequence[Question[FoldedView]], questions)
     n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
     questions[0].progress.begin("asking the model", len(questions) * n)
     return [
@@ -129,106 +137,88 @@ def sampled(
     original_first: bool = True,
     ridge_samples: float | None = None,
 ) -> Weights:
-    """`sampling`: where samples tell most, or as the official implementation draws and weighs them.
+    """LIME by sampling. `sampling`: where samples tell most, or as the official implementation draws and weighs them.
 
     `ridge_samples`: the regression of so many official samples is estimated, 5,000 by default, however many are drawn;
     `math.inf` leaves out the ridge and the document. With sampling="official" it is that of the samples drawn.
 
     `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
-    strongest words and their signs are settled, or a part of the largest weight that no standard error is to exceed.
+    strongest words and their signs are stable, or a fraction of the largest weight that no standard error is to exceed.
     """
-    options = {"kernel_width": kernel_width, "ridge": ridge, "original_first": original_first}
-    limits = {"n_samples": n_samples, "until": until, "seconds": seconds}
-    return _of_many([question], sampling=sampling, ridge_samples=ridge_samples, **limits, **options)[0]
+    return _of_many(
+        [question],
+        n_samples=n_samples,
+        until=until,
+        seconds=seconds,
+        sampling=sampling,
+        ridge_samples=ridge_samples,
+        kernel_width=kernel_width,
+        ridge=ridge,
+        original_first=original_first,
+    )[0]
 
 
 def _efficient(
-    questions: Sequence[Question[Perturbable]],
-    plan: Plan,
-    *,
-    n_samples: int,
-    kernel_width: float,
-    ridge: float,
-    original_first: bool,
-    ridge_samples: float,
+    questions: Sequence[Question[Perturbable]], budget: Budget, settings: LimeSettings, ridge_samples: float
 ) -> list[Weights]:
-    """Samples that are drawn where the kernel weighs: the same number is estimated, with a smaller error."""
-    if not original_first:
+    """Draw samples where the kernel weighs: the same number is estimated, with a smaller error."""
+    if not settings.original_first:
         raise ParameterError("original_first=False is official LIME's: use it with sampling='official'")
-    first = questions[0]
-    d = len(first.features)
-    check_samples(d, n_samples)
-    check_kernel(d, ridge_samples, kernel_width)
-    game, size = asked_together(questions, min(n_samples + 1, 2 ** min(d, 60))), _rows_at_once(first)
+    first, d, ridge = questions[0], len(questions[0].features), settings.ridge
+    check_samples(d, settings.n_samples)
+    check_kernel(d, ridge_samples, settings.kernel_width)
+    game, size = asked_together(questions, min(settings.n_samples + 1, 2 ** min(d, 60))), _rows_at_once(first)
 
     def ask(kept: Coalitions) -> Floats:
-        return np.concatenate([game(kept[rows]) for rows in blocks_of(len(kept), size)])
+        return np.concatenate([game(kept[rows]) for rows in blocks(len(kept), size)])
 
-    samples = LimeSamples(ask, d, first.seed, kernel_width, ridge, lambda: game.noise, ridge_samples)
+    sampler = LimeSampler(ask, d, first.seed, settings.kernel_width, ridge, lambda: game.noise, ridge_samples)
 
-    def answers(done: Run) -> list[Weights]:
-        estimate, found = samples.estimate(first.features.membership), []
-        for i in range(len(questions)):
-            of_document, rounding = float(samples.of_document[i]), float(game.rounding[i])
-            weights = _weights(estimate.surrogate, i, of_document, rounding, done.n, ridge, game.asked)
-            complete = {"complete": True, "stable_top": None} if estimate.complete else game.noise_of(i)
-            if samples.is_complete and not estimate.complete:
-                complete = {**complete, **NOISE_ALONE, "stable_top": None}
-            stderr = np.asarray(estimate.stderr[:, i]).copy()
-            found.append(
-                replace(
-                    weights,
-                    settings={**weights.settings, "ridge_samples": ridge_samples},
-                    accuracy=Exact() if estimate.complete else Sampled(stderr, freedom=estimate.freedom),
-                    diagnostics={**weights.diagnostics, **complete, **done.diagnostics(i), **game.precision(i, d)},
-                    notices=(*game.notices, *(() if estimate.complete else weights.notices), *done.notices(i)),
-                    warnings=(*game.warnings_of(i), *done.warnings(i)),
-                )
-            )
-        return found
+    def described(estimate: Estimate, run: Run, i: int) -> Weights:
+        assert isinstance(estimate, LimeEstimate)
+        of_document, rounding = float(sampler.of_document[i]), float(game.rounding[i])
+        weights = _weights(estimate.surrogate, i, of_document, rounding, run.n, ridge)
+        return replace(
+            weights,
+            diagnostics={**weights.diagnostics, **({"stable_top": None} if sampler.is_complete else {})},
+            notices=() if estimate.complete else weights.notices,
+            settings={**weights.settings, "ridge_samples": ridge_samples},
+        )
 
-    done = draw_on(
-        samples,
-        plan,
-        step=game.step,
+    return sampled_weights(
+        questions,
+        game,
+        sampler,
+        budget,
+        described,
         usable=d + 2,
-        first_look=_LOOK_PER_WORD * d,
-        progress=first.progress,
-        memory=plan.limit * (d + _BYTES_PER_SAMPLE),
-        watch=watching(questions, answers),
+        first_check=_CHECKED_PER_WORD * d,
+        memory=budget.limit * (d + _BYTES_PER_SAMPLE),
+        groups=first.features.membership,
     )
-    return done.handed_over(answers(done))
 
 
-def _together(
-    questions: Sequence[Question[Perturbable]],
-    *,
-    n_samples: int,
-    kernel_width: float,
-    ridge: float,
-    original_first: bool,
-) -> list[Weights]:
-    """Questions that differ in their quantity: the same samples, and so the same matrix, for all of them."""
-    first = questions[0]
-    d = len(first.features)
-    check_samples(d, n_samples)
-    kept = sample_coalitions(d, n_samples, np.random.default_rng(first.seed), original_first)
-    weights = _checked_kernel_weights(kept, kernel_width)  # before the model is asked
-    game = asked_together(questions, n_samples)
-    outputs = np.concatenate([game(kept[rows]) for rows in blocks_of(n_samples, _rows_at_once(first))])
+def _official(questions: Sequence[Question[Perturbable]], settings: LimeSettings) -> list[Weights]:
+    """Draw and weigh samples as official LIME does: the same samples, and so the same matrix, for all questions."""
+    first, d, n, ridge = questions[0], len(questions[0].features), settings.n_samples, settings.ridge
+    check_samples(d, n)
+    kept = sample_coalitions(d, n, np.random.default_rng(first.seed), settings.original_first)
+    weights = _checked_kernel_weights(kept, settings.kernel_width)  # before the model is asked
+    game = asked_together(questions, n)
+    outputs = np.concatenate([game(kept[rows]) for rows in blocks(n, _rows_at_once(first))])
     with one_thread():
-        of_document = outputs[0] if original_first else game(np.ones((1, d), dtype=bool))[0]
+        of_document = outputs[0] if settings.original_first else game(np.ones((1, d), dtype=bool))[0]
         shared = None if game.noise is None else game.noise.over_rows(shared_beyond_own(kept))
         fit = fit_surrogate(kept, outputs, weights, ridge, first.features.membership, shared)
     found = [
-        _weights(fit, i, float(of_document[i]), float(game.rounding[i]), n_samples, ridge, game.asked)
+        _weights(fit, i, float(of_document[i]), float(game.rounding[i]), n, ridge, game.asked)
         for i in range(len(questions))
     ]
     return [
         replace(
             weights,
             diagnostics={**weights.diagnostics, **game.noise_of(i), **game.precision(i, d)},
-            notices=(*game.notices, *_notices(d, n_samples, ridge)),
+            notices=(*game.notices, *weights.notices),
             warnings=game.warnings_of(i),
         )
         for i, weights in enumerate(found)
@@ -236,38 +226,29 @@ def _together(
 
 
 def _weights(
-    fit: Surrogate, i: int, model_prediction: float, rounding: float, n_samples: int, ridge: float, evaluations: int
+    fit: Surrogate, i: int, model_prediction: float, rounding: float, n_samples: int, ridge: float, evaluations: int = 0
 ) -> Weights:
-    """Of the output number i of a fit of one run: arrays (d, m) and (m,). `rounding` is that of the outputs."""
+    """Weights of output i of a fit of one run: arrays (d, m) and (m,). `rounding` is that of the outputs."""
     coefficients, stderr = fit.coefficients[:, i].copy(), fit.stderr[:, i].copy()
-    of_groups = None if fit.group_stderr is None else fit.group_stderr[:, i].copy()
+    d, of_groups = len(coefficients), None if fit.group_stderr is None else fit.group_stderr[:, i].copy()
     varies = bool(fit.scatter[i] > rounding)
-    if fit.scatter[i] > 0.0 and not tells_errors(n_samples, len(coefficients), ridge):
+    if fit.scatter[i] > 0.0 and not tells_errors(n_samples, d, ridge):
         stderr, of_groups = np.full_like(stderr, np.nan), None if of_groups is None else np.full_like(of_groups, np.nan)
     return Weights(
         coefficients,
         Sampled(stderr, freedom=few(fit.effective[:, i])),
         diagnostics={
             "intercept": float(fit.intercept[i]),
-            "r2": float(fit.r2[i]) if varies else None,  # of what does not vary there is no share
+            "r2": float(fit.r2[i]) if varies else None,  # of what does not vary there is no fraction
             "surrogate_prediction": float(fit.prediction[i]),
             "model_prediction": model_prediction,
             "stable_top": _stable_top(coefficients, stderr, n_samples),
         },
         evaluations=evaluations,
-        notices=_notices(len(coefficients), n_samples, ridge),
+        notices=() if n_samples > d + 1 or ridge > NO_RIDGE else (_PASSES_THROUGH.format(n=n_samples, d=d),),
         group_stderr=of_groups,
-        rounding=rounding * float(fit.gain) * (left_of_rounding(n_samples, len(coefficients)) if varies else 1.0),
+        rounding=rounding * float(fit.gain) * (left_of_rounding(n_samples, d) if varies else 1.0),
         settings={"n_samples": n_samples, "until": None, "seconds": None, "ridge_samples": n_samples},
-    )
-
-
-def _notices(d: int, n_samples: int, ridge: float) -> tuple[str, ...]:
-    if n_samples > d + 1 or ridge > NO_RIDGE:
-        return ()
-    return (
-        f"{n_samples} samples cannot tell {d} words apart: without a ridge the fit passes through all of them, and its "
-        "R² says nothing; use more samples",
     )
 
 
@@ -300,7 +281,7 @@ def kernel_weights(kept: Coalitions, kernel_width: float) -> Floats:
 
 
 def _checked_kernel_weights(kept: Coalitions, kernel_width: float) -> Floats:
-    """The same, where they leave anything to fit."""
+    """π of each coalition, where they leave anything to fit."""
     weights = kernel_weights(kept, kernel_width)
     others = float(weights[~kept.all(axis=1)].sum())
     if others < LEAST_WEIGHT:
@@ -332,9 +313,10 @@ def _stable_top(
     return {"k": k, "level": level, "n_samples": int(needed) if math.isfinite(needed) else None}
 
 
-def check_options(n_samples: int, kernel_width: float, ridge: float, ridge_samples: float = RIDGE_SAMPLES) -> None:
+def check_options(settings: LimeSettings, ridge_samples: float = RIDGE_SAMPLES) -> None:
     """Say what is wrong before any work is done."""
-    whole_number("n_samples", n_samples, 2)
+    whole_number("n_samples", settings.n_samples, 2)
+    kernel_width, ridge = settings.kernel_width, settings.ridge
     theory.check_real(kernel_width=kernel_width, ridge=ridge, ridge_samples=ridge_samples)
     if not ridge_samples >= 2:
         raise ParameterError(f"ridge_samples must be 2 or more (official LIME draws 5,000): got {ridge_samples!r}")

@@ -1,7 +1,7 @@
 """Shapley and Banzhaf values: exact for a ratio game, else by sampling.
 
-Where nothing is known of a model they are estimated: by a regression on pairs of complementary coalitions
-(`shapley_pairs`), or, from few samples and for features of two levels, by random orders (`shapley_orders`).
+Where nothing is known of a model they are estimated (`sampling.shapley_samplers`): by a regression on pairs of
+complementary coalitions, or, from few samples and for features of two levels, by random permutations.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
 from limelight.core.arrays import whole_number
 from limelight.core.memory import check_memory
-from limelight.errors import NumericalError, ParameterError
+from limelight.errors import ParameterError
 from limelight.explainers.exact import (
     BySize,
     exact_deletion_of_many,
@@ -24,13 +22,12 @@ from limelight.explainers.exact import (
     ratio_game,
     too_many_repeated,
 )
-from limelight.explainers.method import Exact, Question, Sampled, Weights, method
-from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
-from limelight.explainers.sampling.budget import Plan, Run, draw_on, in_turn, watching
-from limelight.explainers.sampling.estimate import Estimate
-from limelight.explainers.sampling.shapley_pairs import PairedShapley
-from limelight.explainers.sampling.shapley_permutations import PermutedShapley
-from limelight.inputs.features import Features
+from limelight.explainers.method import Exact, Question, Weights, method
+from limelight.explainers.output_game import OutputGame, asked_together, by_game
+from limelight.explainers.sampling.budget import Budget, Run, Until, in_turn
+from limelight.explainers.sampling.sampler import Estimate
+from limelight.explainers.sampling.shapley_samplers import PairedShapley, PermutedShapley, ShapleySampler
+from limelight.explainers.sampling.weights import sampled_weights
 from limelight.models.interface import FoldedView, Perturbable, RatioView
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
@@ -106,9 +103,17 @@ def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float =
     return exact_weights(theory.banzhaf_from(moments_of_deletion(question, weights, precision)))
 
 
-def _sampled_of_many(questions: Sequence[Question[Perturbable]], **options: Any) -> list[Weights]:
-    plan = Plan.of(options.pop("n_samples"), options.pop("until"), options.pop("seconds"))
-    return in_turn(by_game(questions), lambda group: _together(group, plan, **options))
+def _sampled_of_many(
+    questions: Sequence[Question[Perturbable]],
+    *,
+    n_samples: int | None,
+    until: Until,
+    seconds: float | None,
+    n_permutations: int | None,
+    estimator: str,
+) -> list[Weights]:
+    budget = Budget.of(n_samples, until, seconds)
+    return in_turn(by_game(questions), lambda group: _together(group, budget, n_permutations, estimator))
 
 
 @shapley.implementation(Perturbable, uses=("removal", "output", "seed"), run_many=_sampled_of_many)
@@ -121,157 +126,119 @@ def sampled(
     n_permutations: int | None = None,
     estimator: Literal["auto", "pairs", "permutations"] = "auto",
 ) -> Weights:
-    """`n_samples`: texts that the model is asked about, about; `n_permutations`, where given, decides instead.
+    """Shapley values by sampling. `n_samples`: about so many texts the model is given, or as `n_permutations` says.
 
     They are 5,000, or 100,000 at most where `until` or `seconds` end the run: `until` "stable", when the five strongest
-    words and their signs are settled, or a part of the largest weight that no standard error is to exceed. Where fewer
-    than six per word are given, eight are asked about. `estimator`: a regression on complementary pairs, permutations,
-    or what is better for so many samples.
+    words and their signs are stable, or a fraction of the largest weight that no standard error is to exceed. Where
+    fewer than six per word are given, eight are asked about. `estimator`: a regression on complementary pairs,
+    permutations, or what is better for so many samples.
     """
-    plan = Plan.of(n_samples, until, seconds)
-    return _together([question], plan, n_permutations=n_permutations, estimator=estimator)[0]
-
-
-def _by_pairs(d: int, features: Features, n_samples: int, n_permutations: int | None, estimator: str) -> bool:
-    """Whether pairs are asked for, or tell more; orders of groups are for permutations."""
-    if n_permutations is not None or features.groups is not None:
-        if estimator == "pairs":
-            given = "n_permutations" if n_permutations is not None else "features of two levels"
-            raise ParameterError(f"estimator='pairs' does not go with {given}: leave one of them out")
-        return False
-    return estimator == "pairs" or (estimator == "auto" and n_samples >= min(_PER_WORD * d, 2 ** min(d, 60)))
+    return _together([question], Budget.of(n_samples, until, seconds), n_permutations, estimator)[0]
 
 
 def _together(
-    questions: Sequence[Question[Perturbable]], plan: Plan, *, n_permutations: int | None, estimator: str
+    questions: Sequence[Question[Perturbable]], budget: Budget, n_permutations: int | None, estimator: str
 ) -> list[Weights]:
-    """Questions that differ in their quantity: the same samples for all of them."""
-    features = questions[0].features
-    if estimator == "auto" and n_permutations is None and features.groups is None:
-        plan = _with_as_many_as_orders(plan, len(features))
-    if _by_pairs(len(features), features, plan.limit, n_permutations, estimator):
-        return _from_pairs(questions, plan)
-    return _from_orders(questions, plan, n_permutations)
+    """Weights of questions that differ in their quantity alone: the same samples for all of them."""
+    features, d = questions[0].features, len(questions[0].features)
+    if n_permutations is not None or features.groups is not None:  # permutations of groups, or so many
+        if estimator == "pairs":
+            given = "n_permutations" if n_permutations is not None else "features of two levels"
+            raise ParameterError(f"estimator='pairs' does not go with {given}: leave one of them out")
+        return _by_permutations(questions, budget, n_permutations)
+    if estimator == "auto":
+        budget = _as_many_as_permutations(budget, d)
+        estimator = "pairs" if budget.limit >= min(_PER_WORD * d, 2 ** min(d, 60)) else "permutations"
+    return _by_pairs(questions, budget) if estimator == "pairs" else _by_permutations(questions, budget, None)
 
 
-def _with_as_many_as_orders(plan: Plan, d: int) -> Plan:
-    """A plan with what the fewest orders would ask for anyway, where that is better spent.
+def _as_many_as_permutations(budget: Budget, d: int) -> Budget:
+    """Budget with what the fewest permutations would ask for anyway, where that is better spent.
 
-    Of few features it is all coalitions. Of many it is enough for a regression on pairs, with half of the error.
+    Few features have no more coalitions than that. For many it is enough for pairs, with half the error.
     """
-    orders = 2 + _LEAST_PAIRS * 2 * (d - 1)
-    if d < 60 and 2**d <= orders:
-        return replace(plan, limit=max(plan.limit, 2**d, 4))
-    return replace(plan, limit=orders) if d >= _MANY_WORDS and plan.limit < _PER_WORD * d else plan
+    fewest = 2 + _LEAST_PAIRS * 2 * (d - 1)
+    if d < 60 and 2**d <= fewest:
+        return replace(budget, limit=max(budget.limit, 2**d, 4))
+    return replace(budget, limit=fewest) if d >= _MANY_WORDS and budget.limit < _PER_WORD * d else budget
 
 
-def _from_pairs(questions: Sequence[Question[Perturbable]], plan: Plan) -> list[Weights]:
-    """By a regression on pairs of complementary coalitions."""
+def _by_pairs(questions: Sequence[Question[Perturbable]], budget: Budget) -> list[Weights]:
+    """Shapley values by a regression on pairs of complementary coalitions."""
     first, d = questions[0], len(questions[0].features)
-    whole_number("n_samples", plan.limit, 4)
-    memory = plan.limit * (d + 5 * 8 * d)
-    check_memory(memory, f"Shapley values with n_samples={plan.limit} and {d} features", "ask less")
-    game = asked_together(questions, min(plan.limit, 2 ** min(d, 60)))
-    samples = PairedShapley(game, d, first.seed, lambda: game.noise)
+    n = whole_number("n_samples", budget.limit, 4)
+    memory = n * (d + 5 * 8 * d)
+    check_memory(memory, f"Shapley values with n_samples={n} and {d} features", "ask less")
+    game = asked_together(questions, min(n, 2 ** min(d, 60)))
+    sampler = PairedShapley(game, d, first.seed, lambda: game.noise)
 
-    def answers(done: Run) -> list[Weights]:
-        estimate = samples.estimate()
-        _check_finite(estimate)
-        complete = {"complete": True} if estimate.complete else NOISE_ALONE if samples.is_complete else {}
-        settings: dict[str, Any] = {"n_samples": plan.limit, "until": None, "seconds": None}
-        if done.was_cut:
-            settings |= {"n_samples": max(done.n, 4), "estimator": "pairs"}
-        return [
-            Weights(
-                estimate.values[:, i].copy(),
-                Exact() if estimate.complete else Sampled(estimate.stderr[:, i].copy(), freedom=estimate.freedom),
-                diagnostics={
-                    "estimator": "all coalitions" if samples.is_complete else "regression on pairs",
-                    "intercept": float(samples.nothing[i]),
-                    "model_prediction": float(samples.everything[i]),
-                    **complete,
-                    **game.noise_of(i),
-                    **done.diagnostics(i),
-                    **game.precision(i, d),
-                },
-                evaluations=game.asked,
-                notices=(*game.notices, *done.notices(i)),
-                rounding=float(game.rounding_of_mean(estimate.n, d)[i]),
-                warnings=(*game.warnings_of(i), *done.warnings(i)),
-                settings=settings,
-            )
-            for i in range(len(questions))
-        ]
+    def described(estimate: Estimate, run: Run, i: int) -> Weights:
+        name = "all coalitions" if sampler.is_complete else "regression on pairs"
+        reached = {"n_samples": max(run.n, 4), "estimator": "pairs"} if run.was_cut else {}
+        return _described(sampler, game, estimate, i, estimate.n, {"estimator": name}, {"n_samples": n, **reached})
 
-    done = draw_on(
-        samples,
-        plan,
-        step=game.step,
+    return sampled_weights(
+        questions,
+        game,
+        sampler,
+        budget,
+        described,
         usable=_USABLE_PER_WORD * d,
-        first_look=_PER_WORD * d,
-        progress=first.progress,
+        first_check=_PER_WORD * d,
         memory=memory,
-        watch=watching(questions, answers),
     )
-    return done.handed_over(answers(done))
 
 
-def _from_orders(questions: Sequence[Question[Perturbable]], plan: Plan, n_permutations: int | None) -> list[Weights]:
-    """By random orders, each followed forwards and backwards."""
-    first, features = questions[0], questions[0].features
-    d = len(features)
-    if plan.is_open and n_permutations is not None:
+def _by_permutations(
+    questions: Sequence[Question[Perturbable]], budget: Budget, n_permutations: int | None
+) -> list[Weights]:
+    """Shapley values by random permutations, each followed forwards and backwards."""
+    first, features, d = questions[0], questions[0].features, len(questions[0].features)
+    if budget.is_open and n_permutations is not None:
         raise ParameterError("n_permutations does not go with until or seconds: leave it out")
-    pairs = _pairs(d, plan.limit, n_permutations)
+    pairs = _pairs(d, budget.limit, n_permutations)
     check_memory(4 * d * d, f"one order of {d} features, forwards and backwards,", "explain a shorter text")
     game = asked_together(questions, 2 + pairs * 2 * (d - 1))
-    samples = PermutedShapley(game, features, first.seed, plan.until == "stable", lambda: game.noise)
-    whole, usable = replace(plan, limit=2 + pairs * samples.per_pair), 2 + _LEAST_PAIRS * samples.per_pair
+    sampler = PermutedShapley(game, features, first.seed, budget.until == "stable", lambda: game.noise)
+    usable = 2 + _LEAST_PAIRS * sampler.per_pair
 
-    def answers(done: Run) -> list[Weights]:
-        estimate, of_groups = samples.estimate(), samples.group_stderr()
-        _check_finite(estimate)
-        settings: dict[str, Any] = {"n_samples": plan.limit, "until": None, "seconds": None}
-        if done.was_cut:
-            settings |= {"n_samples": done.n, "n_permutations": 2 * samples.pairs, "estimator": "permutations"}
-        return [
-            Weights(
-                estimate.values[:, i].copy(),
-                Sampled(estimate.stderr[:, i].copy(), freedom=samples.pairs),
-                diagnostics={
-                    "estimator": "paired permutations",
-                    "permutations": 2 * samples.pairs,
-                    "intercept": float(samples.nothing[i]),
-                    "model_prediction": float(samples.everything[i]),
-                    **game.noise_of(i),
-                    **done.diagnostics(i),
-                    **game.precision(i, d),
-                },
-                evaluations=game.asked,
-                notices=(*game.notices, *done.notices(i)),
-                group_stderr=None if of_groups is None else of_groups[:, i].copy(),
-                rounding=float(game.rounding_of_mean(2 * samples.pairs, d)[i]),
-                warnings=(*game.warnings_of(i), *done.warnings(i)),
-                settings=settings,
-            )
-            for i in range(len(questions))
-        ]
+    def described(estimate: Estimate, run: Run, i: int) -> Weights:
+        count, reached = 2 * sampler.pairs, {}
+        if run.was_cut:
+            reached = {"n_samples": run.n, "n_permutations": count, "estimator": "permutations"}
+        known = {"estimator": "paired permutations", "permutations": count}
+        return _described(sampler, game, estimate, i, count, known, {"n_samples": budget.limit, **reached})
 
-    done = draw_on(
-        samples,
-        whole,
-        step=max(game.step, samples.per_pair + 2),
+    return sampled_weights(
+        questions,
+        game,
+        sampler,
+        replace(budget, limit=2 + pairs * sampler.per_pair),
+        described,
         usable=usable,
-        first_look=2 * usable,
-        progress=first.progress,
-        watch=watching(questions, answers),
+        first_check=2 * usable,
+        step=max(game.step, sampler.per_pair + 2),
     )
-    return done.handed_over(answers(done))
 
 
-def _check_finite(estimate: Estimate) -> None:
-    if not np.isfinite(estimate.values).all():
-        raise NumericalError("the model gave outputs that are not finite: check its weights")
+def _described(
+    sampler: ShapleySampler,
+    game: OutputGame,
+    estimate: Estimate,
+    i: int,
+    outputs: int,
+    diagnostics: dict[str, Any],
+    settings: dict[str, Any],
+) -> Weights:
+    """Weights of question i; each is a difference of means over so many `outputs`."""
+    ends = {"intercept": float(sampler.nothing[i]), "model_prediction": float(sampler.everything[i])}
+    return Weights(
+        estimate.values[:, i].copy(),
+        Exact(),
+        diagnostics={**diagnostics, **ends},
+        rounding=float(game.rounding_of_mean(outputs, len(estimate.values))[i]),
+        settings={"until": None, "seconds": None, **settings},
+    )
 
 
 def _pairs(d: int, n_samples: int, n_permutations: int | None) -> int:

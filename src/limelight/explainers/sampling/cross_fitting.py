@@ -20,8 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats
-from limelight.explainers.sampling.lime_control_variates import ALONG, FOLDS, PAIRS, Kernel, LimeColumns, line_between
-from limelight.explainers.sampling.standard_errors import Moves
+from limelight.explainers.sampling.control_variates import (
+    ALONG,
+    FOLDS,
+    PAIRS,
+    Kernel,
+    LimeColumns,
+    line_between,
+    tells_bend,
+)
+from limelight.explainers.sampling.standard_errors import Fit, Moves
 from limelight.theory.values import LimeDesign
 
 PENALTIES = (1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -41,20 +49,7 @@ _CONSTANT = 1e-12
 
 def is_worthwhile(n: float, d: int) -> bool:
     """Whether n samples that remove two words or more can tell a bend from the words, and four fifths of them too."""
-    return n >= _LEAST and 2 * n >= 3 * d + 20
-
-
-@dataclass(frozen=True)
-class CrossFit:
-    """Weights (d,), and how each output moves them: that of the document first."""
-
-    values: Floats
-    moves: Moves
-
-    @property
-    def gain(self) -> float:
-        """How far outputs that are off by at most 1 may move a weight, in first order."""
-        return float(np.abs(self.moves.per_unit).sum(axis=0, dtype=np.float64).max())
+    return n >= _LEAST and tells_bend(n, d)
 
 
 def cross_fitted(
@@ -64,8 +59,8 @@ def cross_fitted(
     design: LimeDesign,
     noise: Floats | None = None,
     noise_freedom: int = 1,
-) -> CrossFit:
-    """From samples (n, d) drawn in proportion to the kernel, and their outputs (n,).
+) -> Fit:
+    """Fit LIME's weights from samples (n, d) drawn in proportion to the kernel, and their outputs (n,).
 
     `noise` (1 + n,): variances of answers, that on the document first, which residuals do not hold.
     """
@@ -76,18 +71,18 @@ def cross_fitted(
     outputs = [y[own] - centre_y for own in rows]
     columns = LimeColumns.guessed(folds, outputs, kernel)
     guesses = Guesses.of(columns, folds, outputs, of_document - centre_y, design)
-    shares = np.array([len(own) / n for own in outputs])
+    fractions = np.array([len(own) / n for own in outputs])
     off, doubt = np.empty(n), np.empty(n)
     for k, own in enumerate(rows):
         said = guesses.said(folds[k], k)
         off[own] = outputs[k] - said[k]
         doubt[own] = np.delete(said, k, axis=0).var(axis=0, ddof=1)
-    document_off = of_document - centre_y - float(shares @ guesses.of_document())
+    document_off = of_document - centre_y - float(fractions @ guesses.of_document())
     per_unit = _per_unit(kept, design, kernel)
-    common, along = shares @ guesses.common, np.einsum("k,klc->lc", shares, guesses.along)
+    common, along = fractions @ guesses.common, np.einsum("k,klc->lc", fractions, guesses.along)
     values = columns.weights(common, along, design) + off @ per_unit[1:] + document_off * per_unit[0]
     stated = np.concatenate([[0.0], np.sqrt(off**2 + TOGETHER * (FOLDS - 1) * doubt)])
-    return CrossFit(values, Moves(per_unit.astype(np.float32), stated, None, noise, noise_freedom, _PRIOR))
+    return Fit(values, Moves(per_unit.astype(np.float32), stated, None, noise, noise_freedom, _PRIOR))
 
 
 def _per_unit(kept: Coalitions, design: LimeDesign, kernel: Kernel) -> Floats:
@@ -109,7 +104,7 @@ def _per_unit(kept: Coalitions, design: LimeDesign, kernel: Kernel) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Bent:
+class _BendProducts:
     """Products of the columns along lines of one fold's samples, by the fold that is left out beside it."""
 
     across: dict[int, Floats]  # with the common columns: (p, 3)
@@ -117,7 +112,7 @@ class _Bent:
     moment: dict[int, Floats]  # (3,)
 
     @classmethod
-    def of(cls, columns: LimeColumns, x: Floats, y: Floats, held: Floats, others: list[int], own: int) -> _Bent:
+    def of(cls, columns: LimeColumns, x: Floats, y: Floats, held: Floats, others: list[int], own: int) -> _BendProducts:
         along = columns.along(x, [line_between(own, k) for k in others])
         across = (held @ along.reshape(-1, x.shape[1]).T).reshape(len(held), len(others), ALONG)
         return cls(
@@ -129,7 +124,7 @@ class _Bent:
 
 @dataclass(frozen=True)
 class Guesses:
-    """Of each fold: coefficients of the common columns (folds, p), and of those along each line (folds, lines, 3)."""
+    """Guess of the game for each fold: coefficients of common columns (folds, p), and along lines (folds, lines, 3)."""
 
     columns: LimeColumns
     common: Floats
@@ -145,7 +140,7 @@ class Guesses:
         gram = [own @ own.T for own in held]
         moment = [own @ y for own, y in zip(held, outputs, strict=True)]
         every_gram, every_moment = np.sum(gram, axis=0), np.sum(moment, axis=0)
-        bent = [_Bent.of(columns, folds[j], outputs[j], held[j], others[j], j) for j in range(FOLDS)]
+        bent = [_BendProducts.of(columns, folds[j], outputs[j], held[j], others[j], j) for j in range(FOLDS)]
         document, along_document = columns.of_document()
         common, bends = np.zeros((FOLDS, len(document))), np.zeros((FOLDS, len(PAIRS), ALONG))
         for k in range(FOLDS):
@@ -177,7 +172,7 @@ class Guesses:
         return cls(columns, common, bends, held)
 
     def said(self, x: Floats, k: int) -> Floats:
-        """All guesses (folds, n) of fold k, whose centred samples (d, n) these are."""
+        """All folds' guesses (folds, n) for fold k, whose centred samples (d, n) these are."""
         along = self.columns.along(x, list(range(len(PAIRS)))).reshape(-1, x.shape[1])
         said: Floats = self.common @ self.held[k] + self.along.reshape(FOLDS, -1) @ along
         return said

@@ -4,7 +4,7 @@ Official LIME draws the number of removed words evenly and weighs a sample by it
 little. Here sizes are drawn in proportion to the kernel and all samples weigh alike. What is estimated does not depend
 on how many there are: it is the expected regression of 5,000 official samples, or of `ridge_samples`, whose document
 and ridge weigh what they weigh there (`lime-limit` is the same without sampling). Where enough samples are there, more
-than sums of words is guessed of the game (`cross_fitting`, `lime_columns`). When all coalitions of a short text are
+than sums of words is guessed of the game (`cross_fitting`, `control_variates`). When all coalitions of a short text are
 fewer than the samples, each is asked once, with the weight that it is expected to have, and nothing is left to chance.
 
 A model that is saturated at the text answers most samples alike, and few samples may all be such: they tell nothing of
@@ -21,8 +21,8 @@ import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats
 from limelight.core.threads import one_thread
-from limelight.explainers.sampling.cross_fitting import CrossFit, cross_fitted, is_worthwhile
-from limelight.explainers.sampling.estimate import Estimate
+from limelight.explainers.sampling.cross_fitting import cross_fitted, is_worthwhile
+from limelight.explainers.sampling.designs import Sequence, all_coalitions
 from limelight.explainers.sampling.nondeterminism import (
     AnswerNoise,
     RowNoise,
@@ -31,9 +31,8 @@ from limelight.explainers.sampling.nondeterminism import (
     shared_beyond_own,
     silent,
 )
-from limelight.explainers.sampling.sequence import Draws
-from limelight.explainers.sampling.shapley_pairs import Asked, all_coalitions
-from limelight.explainers.sampling.standard_errors import few, with_stderr
+from limelight.explainers.sampling.sampler import Ask, Estimate, Sampler
+from limelight.explainers.sampling.standard_errors import Fit, few, with_stderr
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
     NO_RIDGE,
@@ -49,7 +48,7 @@ from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.values import LimeDesign
 
 RIDGE_SAMPLES = 5000
-"""Samples that official LIME draws by default: the regression of so many is what is estimated."""
+"""Samples that official LIME draws by default: the regression of so many is estimated."""
 _LEAST = 30
 """Samples from which errors are told: fewer may all fit a sum of words by chance."""
 _COUNTED = 1e6
@@ -65,17 +64,20 @@ def check_kernel(d: int, of_samples: float, kernel_width: float) -> None:
 
 @dataclass(frozen=True)
 class LimeEstimate(Estimate):
-    """`surrogate` holds the same weights and errors, and how well they describe the outputs that were asked for."""
+    """Estimate with the surrogate that it is: how well the weights describe the outputs that were asked for."""
 
     surrogate: Surrogate = field(kw_only=True)
 
 
-class LimeSamples:
-    """LIME's weights of m outputs from a growing number of samples, the first of which is the document."""
+class LimeSampler(Sampler):
+    """LIME's weights of m outputs from a growing number of samples, the first of which is the document.
+
+    `ridge_samples`: the number of samples whose regression is estimated, however many are drawn.
+    """
 
     def __init__(
         self,
-        ask: Asked,
+        ask: Ask,
         d: int,
         seed: int,
         kernel_width: float,
@@ -83,15 +85,11 @@ class LimeSamples:
         noise: Unheard = silent,
         ridge_samples: float = RIDGE_SAMPLES,
     ) -> None:
-        """`noise` says how far answers to the same differ, as far as is known by now.
-
-        `ridge_samples`: the number of samples whose regression is estimated, however many are drawn.
-        """
-        self._ask, self._d, self._ridge, self._noise = ask, d, ridge, noise
-        self._design = LimeDesign.of(d, ridge_samples, kernel_width, ridge)
+        super().__init__(ask, d, noise)
+        self._ridge, self._design = ridge, LimeDesign.of(d, ridge_samples, kernel_width, ridge)
         self._penalty = self._design.document * ridge  # beside samples that weigh 1 together
         self._kernel = kernel_by_size(d, kernel_width)
-        self._draws = Draws(np.concatenate([[0.0], self._kernel[1:]]), seed)
+        self._draws = Sequence(np.concatenate([[0.0], self._kernel[1:]]), seed)
         self.of_document, self._of_nothing = ask(np.stack([np.ones(d, dtype=bool), np.zeros(d, dtype=bool)]))
         self._kept = np.zeros((0, d), dtype=bool)
         self._outputs = np.zeros((0, len(self.of_document)))
@@ -100,10 +98,6 @@ class LimeSamples:
     @property
     def n(self) -> int:
         return self._all_of or 1 + len(self._kept)
-
-    @property
-    def coalitions(self) -> int:
-        return 2**self._d
 
     @property
     def _removes_two(self) -> float:
@@ -123,7 +117,7 @@ class LimeSamples:
         return self._all_of > 0
 
     def extend(self, n: int) -> None:
-        """Samples until there are n in all."""
+        """Draw samples until there are n in all; ask for every coalition once n reaches their number."""
         if self.coalitions <= n:
             if not self.is_complete:
                 kept = all_coalitions(self._d)[:-1]
@@ -138,7 +132,7 @@ class LimeSamples:
             self._outputs = np.concatenate([self._outputs, outputs])
 
     def estimate(self, groups: Floats | None = None) -> LimeEstimate:
-        """The regression of what was asked so far; `groups` (d, g) of zeros and ones: sums that need errors too."""
+        """Fit the regression of what was asked so far."""
         rows = np.concatenate([np.ones((1, self._d), dtype=bool), self._kept])
         y = np.concatenate([self.of_document[None], self._outputs])
         with one_thread():
@@ -150,21 +144,9 @@ class LimeSamples:
         weights = np.array([self._design.document, *chance])[removed]
         fit = fit_surrogate(rows, y, weights, self._penalty, groups)
         noise, per_answer = self._noise(), per_output(rows, weights, self._penalty)
-        stderr = of_answers(per_answer, noise, y.shape[1])
         of_groups = None if groups is None else of_answers(per_answer @ groups, noise, y.shape[1])
-        surrogate = replace(fit, stderr=stderr, group_stderr=of_groups)
-
-        def covariance(i: int) -> Floats:
-            return with_stderr(per_answer.T @ per_answer, stderr[:, i])
-
-        return LimeEstimate(
-            self.n,
-            fit.coefficients,
-            stderr,
-            covariance,
-            complete=noise is None,
-            freedom=None if noise is None else noise.freedom,
-            surrogate=surrogate,
+        return LimeEstimate.of_all_answers(
+            self.n, fit.coefficients, per_answer, noise, group_stderr=of_groups, surrogate=fit
         )
 
     def _sampled(self, rows: Coalitions, y: Floats, groups: Floats | None) -> LimeEstimate:
@@ -173,48 +155,47 @@ class LimeSamples:
         noise = self._noise()
         shared = None if noise is None else noise.over_rows(np.concatenate([[0.0], shared_beyond_own(self._kept)]))
         fits = self._cross_fitted(rows, y, shared, noise)
-        m = y.shape[1]
-        of_groups = None if groups is None else np.empty((groups.shape[1], m))
+        m, sums = y.shape[1], np.zeros((self._d, 0)) if groups is None else groups
         values, stderr, effective = (np.empty((self._d, m)) for _ in range(3))
-        gain, plain = 0.0, [i for i in range(m) if i not in fits]
+        of_groups, gain, plain = np.empty((sums.shape[1], m)), 0.0, [i for i in range(m) if i not in fits]
         if plain:
             rest = None if shared is None else replace(shared, variances=shared.variances[:, plain])
             fit = fit_surrogate(rows, y[:, plain], weights, self._penalty, groups, rest)
             values[:, plain], stderr[:, plain], effective[:, plain] = fit.coefficients, fit.stderr, fit.effective
             gain = float(fit.gain)
-            if of_groups is not None:
+            if groups is not None:
                 of_groups[:, plain] = fit.group_stderr
         for i, own in fits.items():
             values[:, i], stderr[:, i], effective[:, i] = own.values, own.moves.stderr(), own.moves.effective
-            gain = max(gain, own.gain)
-            if of_groups is not None:
-                of_groups[:, i] = own.moves.stderr(groups)
+            gain, of_groups[:, i] = max(gain, own.moves.gain), own.moves.stderr(sums)
         surrogate = described(values, rows, y, weights)
         unseen = self._unseen(y, surrogate.intercept)
         of_plain = per_output(rows, weights, self._penalty) if unseen[plain].any() else np.zeros(rows.shape)
         for i in map(int, np.flatnonzero(unseen)):
             moved = (fits[i].moves.per_unit if i in fits else of_plain)[1:]  # the document is not drawn
-            stderr[:, i] = np.hypot(stderr[:, i], unseen[i] * np.abs(moved).max(axis=0, initial=0.0))
-            if of_groups is not None and groups is not None:
-                of_sums = np.abs(moved @ groups).max(axis=0, initial=0.0)
-                of_groups[:, i] = np.hypot(of_groups[:, i], unseen[i] * of_sums)
-        varies = (np.ptp(y, axis=0) > 0.0) | (unseen > 0.0)
+            for errors, of_sums in ((stderr, moved), (of_groups, moved @ sums)):
+                errors[:, i] = np.hypot(errors[:, i], unseen[i] * np.abs(of_sums).max(axis=0, initial=0.0))
         if not self._tells_errors:
-            stderr[:, varies] = np.nan
-            if of_groups is not None:
-                of_groups[:, varies] = np.nan
+            varies = (np.ptp(y, axis=0) > 0.0) | (unseen > 0.0)
+            stderr[:, varies] = of_groups[:, varies] = np.nan
 
         def covariance(i: int) -> Floats:
             if i in fits:
                 return with_stderr(fits[i].moves.covariance(), stderr[:, i])
             return covariance_of(rows, y[:, i], weights, self._penalty, stderr[:, i])
 
-        surrogate = replace(surrogate, stderr=stderr, group_stderr=of_groups, gain=gain, effective=effective)
-        freedom = min((own for own in map(few, effective.T) if own is not None), default=None)
-        return LimeEstimate(self.n, values, stderr, covariance, freedom=freedom, surrogate=surrogate)
+        return LimeEstimate(
+            self.n,
+            values,
+            stderr,
+            covariance,
+            freedom=min((own for own in map(few, effective.T) if own is not None), default=None),
+            group_stderr=None if groups is None else of_groups,
+            surrogate=replace(surrogate, stderr=stderr, gain=gain, effective=effective),
+        )
 
     def _unseen(self, y: Floats, intercept: Floats) -> Floats:
-        """How far the outputs (m,) go on nothing beyond all that samples showed (n, m) and that the surrogate foresees.
+        """How far f(no words) (m,) lies outside the range that samples showed (n, m) and the surrogate foresees.
 
         A sample may show as much, and did not by chance: each weight counts one such sample more, where it would move
         the weight most.
@@ -224,11 +205,11 @@ class LimeSamples:
 
     def _cross_fitted(
         self, rows: Coalitions, y: Floats, shared: RowNoise | None, noise: AnswerNoise | None
-    ) -> dict[int, CrossFit]:
+    ) -> dict[int, Fit]:
         """The fits that guess more than sums of words, by output, where samples can tell these apart."""
         if not is_worthwhile((self.n - 1) * self._removes_two, self._d) or self._kept.all(axis=0).any():
             return {}
-        fits: dict[int, CrossFit] = {}
+        fits: dict[int, Fit] = {}
         for i in np.flatnonzero(np.ptp(y, axis=0) > 0.0).tolist():
             doubt = None
             if shared is not None and noise is not None:
@@ -241,11 +222,11 @@ class LimeSamples:
 
 
 def described(values: Floats, rows: Coalitions, y: Floats, weights: Floats) -> Surrogate:
-    """The surrogate with given coefficients: its best intercept, and the share of the outputs' variance it explains."""
-    share = weights / weights.sum()
-    mean_y, mean_z = share @ y, share @ rows
+    """Surrogate with given coefficients: its best intercept, and the fraction of the outputs' variance it explains."""
+    parts = weights / weights.sum()
+    mean_y, mean_z = parts @ y, parts @ rows
     intercept = mean_y - mean_z @ values
-    left, spread = share @ (y - intercept - rows @ values) ** 2, share @ (y - mean_y) ** 2
+    left, spread = parts @ (y - intercept - rows @ values) ** 2, parts @ (y - mean_y) ** 2
     r2 = np.where(spread > 0.0, 1.0 - left / np.where(spread > 0.0, spread, 1.0), 1.0)
     return Surrogate(
         values, np.zeros_like(values), intercept, r2, scatter=np.sqrt(spread), largest=np.abs(y).max(axis=0)

@@ -12,13 +12,12 @@ are orthogonal to them whatever the penalty, and in the long run the weights are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from limelight.core.arrays import Array, Floats
 from limelight.explainers.sampling.designs import blocks
-from limelight.explainers.sampling.standard_errors import Moves
+from limelight.explainers.sampling.standard_errors import Fit, Moves
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Of guessed columns, in units of their mean square."""
@@ -32,23 +31,6 @@ _FREE = 1e-6
 """The same for columns that are not penalised: it only keeps those apart that coincide."""
 
 
-@dataclass(frozen=True)
-class AugmentedFit:
-    """Weights (d,), and how each sample moves them, which their errors are known from."""
-
-    values: Floats  # (d,)
-    moves: Moves
-
-    @property
-    def stderr(self) -> Floats:
-        return self.moves.stderr()
-
-    @property
-    def gain(self) -> float:
-        """How far outputs that are off by at most 1 may move a weight."""
-        return float(np.abs(self.moves.per_unit).sum(axis=0, dtype=np.float64).max())
-
-
 def augmented_fit(
     columns: Floats,
     y: Floats,
@@ -58,8 +40,8 @@ def augmented_fit(
     fixed: int = 0,
     noise: Floats | None = None,
     noise_freedom: int = 1,
-) -> AugmentedFit:
-    """The regression of y (n,) on columns (n, p), the first `free` of which are not penalised.
+) -> Fit:
+    """Fit the regression of y (n,) on columns (n, p), the first `free` of which are not penalised.
 
     `known`: from coefficients (p,) or (p, k) to the weights of these sums of columns, (d,) or (d, k). The first `fixed`
     samples are not drawn: they have no part in errors.
@@ -90,7 +72,7 @@ def augmented_fit(
     # The samples decide the matrix too, which is a bias of the order of 1/n: the jackknife knows it.
     unbiased = u + inverse @ (columns.T @ (weights * off))
     moves = Moves(np.concatenate(per_unit, axis=1).T, off, None, noise, noise_freedom, _PRIOR)
-    return AugmentedFit(known(unbiased), moves)
+    return Fit(known(unbiased), moves)
 
 
 def _weighed(columns: Floats, root: Floats) -> Array:

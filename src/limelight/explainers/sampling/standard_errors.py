@@ -27,10 +27,12 @@ PRIOR = 6.0
 """Chosen on games of 5 to 30 words (benchmarks/stress_settings.py): with half of it intervals cover 1–3 % less."""
 DECIDES = 1e-6
 """1 - leverage below which a sample decides its own fit."""
-_SHARE = 1e-9
-"""Of a weight's Σ a²: what samples that decide their own fit may have of it."""
+_DECIDED = 1e-9
+"""Fraction of a weight's Σ a² that samples which decide their own fit may have."""
 MANY = 100
 """Effective samples from which a normal distribution says the same."""
+ALL_TOLD = 1.0 - 1e-6
+"""Fraction of a weight that samples tell, but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,14 @@ class MovedSums:
         """NaN where there is no interval; 0 where no sample moved anything."""
         variance = self.squares + self.prior * self.reach * self.scale / self.effective
         stderr = variance**0.5 * widening(self.effective)
-        decided = (self.decided > _SHARE * self.reach) & (self.scale >= 0.0)
+        decided = (self.decided > _DECIDED * self.reach) & (self.scale >= 0.0)
         if isinstance(stderr, np.ndarray):
             return np.where(decided, np.nan, stderr)
         return stderr.masked_fill(decided, np.nan)
 
 
 def effective_samples(squares: Any, fourths: Any) -> Any:
-    """k of Σ a² s² and Σ a⁴ s⁴, in any units; 3 where nothing moved."""
+    """Number of samples k that decide a variance, from Σ a² s² and Σ a⁴ s⁴ in any units; 3 where nothing moved."""
     squared = squares**2
     return (3.0 * squared / (fourths + 1e-12 * squared + 1e-300)).clip(3.0)
 
@@ -79,7 +81,7 @@ class Moves:
     prior: float = PRIOR
 
     def sums(self, per_unit: Array) -> MovedSums:
-        """Of these rows a, in float32: all are brought to 1 first, as fourth powers leave its range."""
+        """Sums over these rows a, in float32: all are brought to 1 first, as fourth powers leave its range."""
         most, unit = (float(np.abs(own).max(initial=0.0)) or 1.0 for own in (per_unit, self.off))
         s2 = ((self.off / unit) ** 2).astype(np.float32)
         a2 = per_unit / np.float32(most)
@@ -99,12 +101,17 @@ class Moves:
         return self.sums(self.per_unit)
 
     @property
+    def gain(self) -> float:
+        """How far outputs that are off by at most 1 may move a weight, in first order."""
+        return float(np.abs(self.per_unit).sum(axis=0, dtype=np.float64).max())
+
+    @property
     def effective(self) -> Floats:
-        """From how many samples each variance is: (d,)."""
+        """Number of samples that decide each variance: (d,)."""
         return np.asarray(self._own_sums.effective[:, 0], dtype=np.float64)
 
     def stderr(self, groups: Floats | None = None) -> Floats:
-        """Of the weights, or of sums of them over groups (d, g) of zeros and ones."""
+        """Standard errors of the weights, or of sums of them over groups (d, g) of zeros and ones."""
         a = self.per_unit if groups is None else np.asarray(self.per_unit @ groups.astype(np.float32))
         stderr: Floats = (self._own_sums if groups is None else self.sums(a)).stderr()[:, 0]
         if self.noise is not None:
@@ -112,13 +119,21 @@ class Moves:
         return stderr
 
     def covariance(self) -> Floats:
-        """Correlated as the samples move the weights, with the standard errors that are stated."""
+        """Covariance (d, d): correlated as the samples move the weights, with the standard errors that are stated."""
         moved = self.per_unit * self.off[:, None].astype(np.float32)
         return with_stderr(np.asarray(moved.T @ moved, dtype=np.float64), self.stderr())
 
 
+@dataclass(frozen=True)
+class Fit:
+    """Weights (d,) of one output, and how each sample moves them, which their errors are known from."""
+
+    values: Floats
+    moves: Moves
+
+
 def with_stderr(covariance: Floats, stderr: Floats) -> Floats:
-    """The same correlations, other standard errors."""
+    """Covariance (d, d) with the correlations of another one and these standard errors (d,)."""
     own = np.sqrt(np.diagonal(covariance))
     scale = np.divide(stderr, own, out=np.zeros_like(stderr), where=own > 0.0)
     changed: Floats = covariance * scale[:, None] * scale

@@ -1,14 +1,14 @@
-"""What a sampled game is guessed to do beside adding up words, for LIME: a bend, and products of strong words.
+"""Columns that a sampled game is guessed to have beside sums over words, for LIME and for Shapley values.
 
-A model saturates: most of what a linear surrogate misses is one bend, a cubic in the linear fit's prediction t together
-with the share f of kept words. Products of the strongest words are scaled by how strong these are: what two weak words
-do to each other is hardly looked for. LIME's weights of every column are known without sampling
-(`theory.polynomial_game`).
+A model saturates: most of what a linear surrogate misses is one bend along the line of its linear fit, together with
+the fraction of kept words. Products of the strongest words, or their own part in the bend, are scaled by how strong
+these are: what two weak words do to each other is hardly looked for. The weights of every column are known without
+sampling (`theory.polynomial_game`, `theory.odd_game`).
 
 A guess for one fold of the samples must not have seen that fold, and the line along which a sample bends must not have
-seen that sample: a line that has bends towards it. So with fold k left out, a sample of fold j bends along the line of
-all folds but j and k, and fold k itself along all of those lines, on average. Two folds have one such line between
-them, whichever of them is left out. All other columns are the same for all folds, each of which uses some of them.
+seen that sample: a line that has bends towards it. For LIME with fold k left out, a sample of fold j bends along the
+line of all folds but j and k, and fold k itself along all of those lines, on average. Two folds have one such line
+between them, whichever of them is left out. All other columns are the same for all folds, each of which uses some.
 """
 
 from __future__ import annotations
@@ -20,24 +20,33 @@ from itertools import combinations
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
+from limelight.theory.odd_game import OddGame, sign_moments, size_weights
 from limelight.theory.polynomial_game import PolynomialGames, inclusion_chances
 from limelight.theory.values import LimeDesign
 
 FOLDS = 5
 STRONGEST = 18
-"""Words whose products are among the columns, at most: with 16 to 32 of them errors differ by a few percent."""
+"""Words whose products are among LIME's columns, at most: with 16 to 32 of them errors differ by a few percent."""
 _SAMPLES_PER_PRODUCT = 2
 """Samples beyond one for each word that a product takes: with fewer samples fewer words are better."""
+_STRONGEST_ODD = 16
+_PAIRS_PER_WORD = 8
+"""Pairs beyond one for each word that a strong word's odd columns take: with fewer pairs fewer words are better."""
 EASILY = 10.0
-"""How much more easily the bend is found than products: four numbers have many samples each."""
+"""How much more easily the bend is found than products of words: four numbers have many samples each."""
 LINE_RIDGE = 5.0
-"""Of the linear fit that says what is strong and along which line the game bends, in samples."""
+"""Ridge of the linear fit that says what is strong and along which line the game bends, in samples or pairs."""
 _NOTHING = 1e-9
 """A line whose prediction spreads by less, of the outputs, is the rounding of none."""
 PAIRS: tuple[tuple[int, int], ...] = tuple(combinations(range(FOLDS), 2))
 """Two folds that a line is fitted without."""
 ALONG = 3
 """Columns along a line: t², t³, f t."""
+
+
+def tells_bend(n: float, d: int) -> bool:
+    """Whether n samples or pairs, and four fifths of them too, can tell a bend from d words."""
+    return 2 * n >= 3 * d + 20
 
 
 def line_between(j: int, k: int) -> int:
@@ -72,7 +81,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class LimeColumns:
-    """The columns of one output. `lines` (pairs of folds, d) are directions of the bend, in standard deviations.
+    """Columns of one output of LIME: a cubic along lines and with the fraction of kept words, products of words.
+
+    `lines` (pairs of folds, d) are directions of the bend, in standard deviations.
 
     `strengths` (folds, words): how strong each of the words `strong` is for a fold; 0 where it is not among that fold's
     strongest. `products`: places in `strong` of both words of each product.
@@ -191,3 +202,68 @@ def strongest(more: int) -> int:
     """How many words have k (k - 1) / 2 products that so many samples more than words can tell apart."""
     products = max(more, 0) // _SAMPLES_PER_PRODUCT
     return min(STRONGEST, (1 + math.isqrt(1 + 8 * products)) // 2)
+
+
+@dataclass(frozen=True)
+class OddColumns:
+    """Columns of one output for Shapley values, which see odd functions of signs alone.
+
+    With p the linear fit and m the mean of the signs: m³, m²p, m p² and p³, and for strong words p² x_j and m p x_j.
+    `c` are directions of the bend, by fold; `top` strong words, `scale` how strong.
+    """
+
+    c: Floats  # (folds, d)
+    top: Integers
+    scale: Floats
+
+    @classmethod
+    def guessed(cls, x: Floats, odd: Floats, weights: Floats) -> OddColumns | None:
+        """From signs (n, d), the odd part (n,) and weights (n,); None where the game does not depend on the words."""
+        folds = [slice(k, None, FOLDS) for k in range(FOLDS)]
+        grams = [(x[own] * weights[own, None]).T @ x[own] for own in folds]
+        moments = [x[own].T @ (weights[own] * odd[own]) for own in folds]
+        whole = _line(np.sum(grams, axis=0), np.sum(moments, axis=0))
+        size = float(np.sqrt((weights * (x @ whole) ** 2).mean()))
+        if size <= 1e-9 * float(np.abs(odd).max(initial=0.0)) or size == 0.0:
+            return None
+        lines = [
+            _line(np.sum(grams, axis=0) - gram, np.sum(moments, axis=0) - moment)
+            for gram, moment in zip(grams, moments, strict=True)
+        ]
+        sizes = [float(np.sqrt((weights * (x @ line) ** 2).mean())) or 1.0 for line in lines]
+        strongest = min(_STRONGEST_ODD, max(0, len(x) - x.shape[1]) // _PAIRS_PER_WORD)
+        top = np.argsort(-np.abs(whole), kind="stable")[:strongest]
+        scale = np.sqrt(np.abs(whole[top]) / (np.abs(whole[top]).mean() if strongest else 1.0))
+        return cls(np.stack([line / own for line, own in zip(lines, sizes, strict=True)]), top, scale)
+
+    def of(self, x: Floats) -> Floats:
+        """All columns of the signs (n, d) that they were guessed from: words, the bend, strong words' part in it."""
+        p, m = np.einsum("nj,nj->n", x, self.c[np.arange(len(x)) % FOLDS]), x.mean(axis=1)
+        own = x[:, self.top] * self.scale
+        bend = EASILY * np.stack([m**3, m**2 * p, m * p**2, p**3], axis=1)
+        return np.concatenate([x, bend, own * (p * p)[:, None], own * (m * p)[:, None]], axis=1)
+
+    def values(self) -> Floats:
+        """Shapley values of each column, means over the folds, but for a part that all features share: (columns, d).
+
+        That part is given by the sum of all values, which is known.
+        """
+        d = self.c.shape[1]
+        weights = size_weights(d)
+        beside = float(weights @ sign_moments(d)[2])
+        words = np.full((d, d), beside) + (1.0 - beside) * np.eye(d)
+        guessed = np.mean([self._with_sign(c, weights) for c in self.c], axis=0)
+        with_sign = np.concatenate([words, guessed])
+        return np.asarray(2.0 * (with_sign - with_sign.mean(axis=1, keepdims=True)) / (1.0 - beside), dtype=np.float64)
+
+    def _with_sign(self, c: Floats, weights: Floats) -> Floats:
+        zero, none = np.zeros(len(c)), np.zeros(5)
+        games = [OddGame(zero, c, EASILY * np.eye(5)[k], zero, zero) for k in range(1, 5)]
+        units = [np.eye(1, len(c), j)[0] * scale for j, scale in zip(self.top, self.scale, strict=True)]
+        games += [OddGame(zero, c, none, unit, zero) for unit in units]
+        games += [OddGame(zero, c, none, zero, unit) for unit in units]
+        return np.stack([game.means_with_sign(weights) for game in games])
+
+
+def _line(gram: Floats, moment: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(gram + LINE_RIDGE * np.eye(len(gram)), moment), dtype=np.float64)
