@@ -202,10 +202,10 @@ def test_several_outputs_and_sums_over_groups_carry_over() -> None:
     both, alone = run([first, second], 0), run([second], 0)
     np.testing.assert_array_equal(both.values[:, 1], alone.values[:, 0])
     np.testing.assert_array_equal(both.stderr[:, 1], alone.stderr[:, 0])
-    np.testing.assert_allclose(both.surrogate.group_stderr[0], both.stderr[0], rtol=1e-5)
+    np.testing.assert_allclose(both.group_stderr[0], both.stderr[0], rtol=1e-5)
     truth, inside = exact_of_few(second, d, 4), []
     for seed in range(30):
         estimate = run([second], seed)
         off = abs(float(estimate.values[:4, 0].sum()) - 4.0 * truth)
-        inside.append(off <= 1.96 * estimate.surrogate.group_stderr[1, 0])
+        inside.append(off <= 1.96 * estimate.group_stderr[1, 0])
     assert np.mean(inside) > 0.8

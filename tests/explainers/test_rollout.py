@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import limelight
 from conftest import small_model
 from limelight.errors import CapabilityError
-from limelight.explainers.rollout import rolled_out
+from limelight.explainers.attention import rolled_out
 from reference.sampling_and_paths import rollout_matrices
 from reference.small_transformers import FAMILIES, small_transformer
 

@@ -189,7 +189,7 @@ def test_groups_hold_what_no_sample_showed() -> None:
     estimate = samples.estimate(groups)
     assert np.ptp(samples._outputs) == 0.0, "no sample shows anything"
     assert (estimate.stderr > 0.0).all()
-    of_groups = estimate.surrogate.group_stderr
+    of_groups = estimate.group_stderr
     assert of_groups[0, 0] > 0.0
     assert of_groups[0, 0] <= estimate.stderr[:2].sum() * (1.0 + 1e-9)
 

@@ -29,7 +29,10 @@ gxi = method("gxi", label="G×I", summary="Gradient times input: e_t · ∇_{e_t
 def _reduced(
     question: Question[Differentiable], reduce: Callable[[Gradients], Floats], gain: Callable[[Gradients], float]
 ) -> Weights:
-    """One number per position, summed into features. `gain`: what one more in each coordinate would add to it."""
+    """Weights from one number per position, summed into features.
+
+    `gain`: how far a position's number moves if each coordinate of its gradient is off by 1.
+    """
     g = question.view.gradients(question.direction)
     positions = question.per_feature(np.ones(len(g.words)), g.words).max(initial=1.0)
     coordinate = rounding_of(question.view) * float(np.abs(g.gradients).max(initial=0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -24,15 +25,15 @@ Path = Callable[[Floats, Direction], PathGradients]
 BASELINES = ("mask", "pad", "zero")
 _FIRST_STEPS = 16
 _MOST_STEPS = 4096
-"""The nodes of so many steps take ten seconds and 128 MB; both grow with their square."""
+"""Steps whose nodes take ten seconds and 128 MB; both grow with their square."""
 _SEEN = 0.01
-"""What is missing of the sum and can be seen where weights are shown with two digits."""
+"""Relative error that can be seen where weights are shown with two digits."""
 _INCOMPLETE = (
     "integrated gradients miss {error:.2g} of what they should add up to, after {nodes} steps: raise max_steps, or "
     "load the model in float32"
 )
 _LEAST = float(np.finfo(np.float64).tiny)
-"""In the place of 0 where there is nothing to divide by."""
+"""Divisor in the place of 0."""
 
 
 integrated_gradients = method(
@@ -52,11 +53,7 @@ def along_embeddings(
     steps: int | None = None,
 ) -> Weights:
     known_name("baseline", baseline, BASELINES)
-    moved = _moved(question)
-
-    def path(points: Floats, direction: Direction) -> PathGradients:
-        return question.view.path_gradients(baseline, moved, points, direction)
-
+    path = partial(question.view.path_gradients, baseline, _moved(question))
     return _integrated(question, path, tolerance, max_steps, steps)
 
 
@@ -74,7 +71,7 @@ def along_folded_embeddings(
 
 
 def _integrated(question: Question[object], path: Path, tolerance: float, max_steps: int, steps: int | None) -> Weights:
-    """Gauss-Legendre quadrature: with `steps` nodes, or with twice as many until completeness holds to `tolerance`."""
+    """Integrate by Gauss and Legendre's rule of `steps` nodes, or of twice as many until completeness holds."""
     _check_options(tolerance, max_steps, steps)
     end_points = path(np.array([0.0, 1.0]), question.quantity.direction_at)
     ends, forwards = question.quantity.of(end_points.logits), end_points.forwards
@@ -129,12 +126,12 @@ def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
 
 
 def _moved(question: Question[object]) -> Integers:
-    """The words that belong to features: what is never removed stays as it is along the whole line."""
+    """Words that belong to features: others stay as they are along the whole line."""
     return np.flatnonzero(question.features.owners != NOBODY)
 
 
 def _folded_path(question: Question[FoldedView]) -> Path:
-    """The paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
+    """Path of the paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
 
     d f / dx = (1/K) Σ_heads Σ_t α_t [ (w_t - Σ_s α_s w_s) (s_t - s_t^b) + (w_t - w_t^b) ]
     """

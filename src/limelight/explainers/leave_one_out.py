@@ -1,4 +1,4 @@
-"""Leaving one word out: what the output loses."""
+"""Leave-one-out weights: what the output loses without each word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats
 from limelight.explainers.method import Exact, Question, Sampled, Weights, method
 from limelight.explainers.output_game import NOISE_ALONE, asked_together, by_game
-from limelight.explainers.sampling.nondeterminism import AnswerNoise
 from limelight.models.interface import Perturbable
 
 leave_one_out = method("leave-one-out", label="Leave one out", summary="What the output loses when one word is removed")
@@ -33,15 +32,21 @@ def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     game, size = asked_together(questions, d + 1, about_mask=False), max(1, _CELLS_AT_ONCE // d)
     outputs = np.concatenate([game(_coalitions(d, start, start + size)) for start in range(0, d + 1, size)])
     game.ask_about_mask(questions, outputs[1:])
-    noise, sizes = game.noise, _sizes_of_groups(questions[0])
+    noise, membership = game.noise, questions[0].features.membership
+
+    def of_noise(sizes: Floats, i: int) -> Floats:
+        """Standard errors of sums over so many words: one answer on the text is in all of them, another in each."""
+        assert noise is not None
+        return noise.stderr(sizes**2 + sizes)[:, i]
+
     return [
         Weights(
             own[0] - own[1:],
-            Exact() if noise is None else Sampled(_of_noise(noise, i, np.ones(d)), freedom=noise.freedom),
+            Exact() if noise is None else Sampled(of_noise(np.ones(d), i), freedom=noise.freedom),
             evaluations=game.asked,
             diagnostics={"intercept": float(own[0]), **game.noise_of(i), **({} if noise is None else NOISE_ALONE)},
             notices=game.notices,
-            group_stderr=None if noise is None or sizes is None else _of_noise(noise, i, sizes),
+            group_stderr=None if noise is None or membership is None else of_noise(membership.sum(axis=0), i),
             rounding=2.0 * rounding,  # of a difference
             warnings=game.warnings_of(i),
         )
@@ -49,18 +54,8 @@ def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     ]
 
 
-def _of_noise(noise: AnswerNoise, i: int, sizes: Floats) -> Floats:
-    """Standard errors of sums over so many words: one answer on the text is in all of them, another in each."""
-    return noise.stderr(sizes**2 + sizes)[:, i]
-
-
-def _sizes_of_groups(question: Question[Perturbable]) -> Floats | None:
-    membership = question.features.membership
-    return None if membership is None else membership.sum(axis=0)
-
-
 def _coalitions(d: int, start: int, stop: int) -> Coalitions:
-    """Rows start..stop of the matrix that keeps everything in row 0, and leaves feature j out in row j + 1."""
+    """Rows start..stop of the coalitions: row 0 keeps everything, row j + 1 leaves feature j out."""
     rows = np.arange(start, min(stop, d + 1))
     kept: Coalitions = rows[:, None] != np.arange(1, d + 1)
     return kept

@@ -270,7 +270,7 @@ def sampled_coefficients(
         outputs = np.concatenate([game(kept) for game in games], axis=1)
         with one_thread():
             equations = normal_equations(kept, outputs, weights, settings.ridge)
-            coefficients[:, run] = solution(equations, settings.ridge).T
+            coefficients[:, run] = solution(equations).T
     return coefficients
 
 

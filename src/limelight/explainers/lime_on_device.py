@@ -40,12 +40,12 @@ _SOLVED_AT_ONCE = 64
 """Documents whose regressions are solved in one call."""
 
 _BYTES_PER_ENTRY = 24
-"""Of a coalition: keys, sorted keys and their order while drawing; numbers and their products while fitting."""
+"""Bytes of an entry of a coalition: keys, sorted keys and their order while drawing; numbers and products in a fit."""
 
 
 @dataclass(frozen=True)
 class LimeSettings:
-    """What decides LIME's weights beside the document and the seed."""
+    """Settings that decide LIME's weights beside the document and the seed."""
 
     n_samples: int = 5000
     kernel_width: float = 0.25
@@ -69,24 +69,17 @@ def lime_on_device(
     removals: Sequence[Removal],
     settings: LimeSettings,
 ) -> Iterator[tuple[Surrogate, Floats]]:
-    """For each document the fits of all removals, with errors, and what the model says of the document itself.
+    """Fit LIME for each document under all removals, with errors, and say what the model says of the document itself.
 
     The result of a document depends on its own seed alone.
     """
-    import torch
-
-    device = torch.device(questions[0].view.device)
-    for start in range(0, len(questions), _SOLVED_AT_ONCE):
-        group = range(start, min(start + _SOLVED_AT_ONCE, len(questions)))
-        samples = [draw_and_ask(questions[i], seeds[i], removals, settings, 1, device) for i in group]
-        equations = [_equations(one, settings.ridge) for one in samples]
-        inverses = inverses_of_tensors([one.H for one in equations], settings.ridge)
-        for own, equation, inverse in zip(samples, equations, inverses, strict=True):
-            fit = surrogate_of(equation, inverse, own.kept, own.outputs, own.weights)
-            parts = (fit.coefficients, fit.stderr, fit.intercept, fit.r2)
-            sizes = {name: getattr(fit, name) for name in ("scatter", "largest", "gain", "effective")}
-            of_run = {name: size[0].cpu().numpy() for name, size in sizes.items()}
-            yield Surrogate(*(part[0].cpu().numpy() for part in parts), **of_run), own.of_document.cpu().numpy()
+    for sample, equations, inverse in _solved(questions, seeds, removals, settings, 1):
+        fit = surrogate_of(equations, inverse, sample.kept, sample.outputs, sample.weights)
+        names = ("coefficients", "stderr", "intercept", "r2", "scatter", "largest", "gain", "effective")
+        yield (
+            Surrogate(**{name: getattr(fit, name)[0].cpu().numpy() for name in names}),
+            sample.of_document.cpu().numpy(),
+        )
 
 
 def coefficients_of_runs(
@@ -96,23 +89,30 @@ def coefficients_of_runs(
     settings: LimeSettings,
     runs: int,
 ) -> list[Floats]:
-    """For each document the coefficients of several runs under each removal, without errors: (removals, runs, d)."""
+    """Coefficients of several runs under each removal, for each document, without errors: (removals, runs, d)."""
+    return [
+        np.ascontiguousarray((inverse @ equations.moment).cpu().numpy().transpose(2, 0, 1))
+        for _, equations, inverse in _solved(questions, seeds, removals, settings, runs)
+    ]
+
+
+def _solved(
+    questions: Sequence[Question[FoldedView]],
+    seeds: Sequence[int],
+    removals: Sequence[Removal],
+    settings: LimeSettings,
+    runs: int,
+) -> Iterator[tuple[Samples, Equations, Tensor]]:
+    """Samples of each document, their normal equations, and the inverse of H: some dozens of documents at once."""
     import torch
 
     device = torch.device(questions[0].view.device)
-    coefficients: list[Floats] = []
     for start in range(0, len(questions), _SOLVED_AT_ONCE):
         group = range(start, min(start + _SOLVED_AT_ONCE, len(questions)))
-        equations = [
-            _equations(draw_and_ask(questions[i], seeds[i], removals, settings, runs, device), settings.ridge)
-            for i in group
-        ]
-        inverses = inverses_of_tensors([one.H for one in equations], settings.ridge)
-        coefficients += [
-            np.ascontiguousarray((inverse @ own.moment).cpu().numpy().transpose(2, 0, 1))
-            for own, inverse in zip(equations, inverses, strict=True)
-        ]
-    return coefficients
+        samples = [draw_and_ask(questions[i], seeds[i], removals, settings, runs, device) for i in group]
+        equations = [normal_equations(own.kept.double(), own.outputs, own.weights, settings.ridge) for own in samples]
+        inverses = inverses_of_tensors([own.H for own in equations], settings.ridge)
+        yield from zip(samples, equations, inverses, strict=True)
 
 
 def draw_and_ask(
@@ -123,7 +123,7 @@ def draw_and_ask(
     runs: int,
     device: torch.device,
 ) -> Samples:
-    """The coalitions of all runs of a document, and the target's logit under each removal."""
+    """Draw the coalitions of all runs of a document, and ask for the target's logit under each removal."""
     import torch
 
     d, n = len(question.features), settings.n_samples
@@ -149,10 +149,6 @@ def draw_and_ask(
         raise NumericalError("the model gave outputs that are not finite: check its weights")
     question.progress.advance(runs * n)
     return Samples(kept.view(runs, n, d), outputs.view(runs, n, len(removals)), weights, of_document)
-
-
-def _equations(samples: Samples, ridge: float) -> Equations:
-    return normal_equations(samples.kept.double(), samples.outputs, samples.weights, ridge)
 
 
 def _outputs(question: Question[FoldedView], kept: Tensor, removal: Removal) -> Tensor:

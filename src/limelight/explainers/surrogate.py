@@ -18,7 +18,7 @@ from limelight.core.arrays import Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.sampling.designs import blocks
 from limelight.explainers.sampling.nondeterminism import RowNoise
-from limelight.explainers.sampling.standard_errors import DECIDES, MovedSums, effective_samples, with_stderr
+from limelight.explainers.sampling.standard_errors import ALL_TOLD, DECIDES, MovedSums, effective_samples, with_stderr
 from limelight.theory.lime_kernel import distances
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 LEAST_WEIGHT = 1e-8
-"""Of all samples together beside the document's weight of 1: with less, half of float64's digits are lost in the fit,
-and what is left of the model's answers is one sample."""
+"""Least weight of all samples together beside the document's of 1: with less, half of float64's digits are lost in
+the fit, and what is left of the model's answers is one sample."""
 
 
 NO_RIDGE = 1e-6
@@ -44,7 +44,7 @@ def tells_errors(n: int, d: int, ridge: float) -> bool:
 
 
 def too_narrow(weights: Floats, others: float, d: int, kernel_width: float) -> ParameterError:
-    """What to say of a fit that one sample decides; `others` is the weight of all samples that remove something.
+    """Error for a fit that one sample decides; `others` is the weight of all samples that remove something.
 
     (Σw)² / Σw², the effective number of samples, is 1 where the document alone has weight: any line through it fits.
     """
@@ -72,7 +72,7 @@ class Equations:
 
 
 def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations:
-    """From coalitions (..., n, d), outputs (..., n, m) and weights (..., n), in float64."""
+    """Normal equations of coalitions (..., n, d), outputs (..., n, m) and weights (..., n), in float64."""
     d = kept.shape[-1]
     total = weights.sum(-1)
     mean_y = (weights[..., None] * y).sum(-2) / total[..., None]
@@ -96,36 +96,38 @@ def normal_equations(kept: Any, y: Any, weights: Any, ridge: float) -> Equations
 
 
 _CLEAR_RIDGE = 1e-6
-"""Of H's largest diagonal element: above it the penalty keeps H away from singular by ten digits."""
+"""Fraction of H's largest diagonal element above which the penalty keeps H away from singular by ten digits."""
 _ROUNDED_AWAY = 8.0 * float(np.finfo(np.float64).eps)
 """An eigenvalue of Σ w x xᵀ below it, times d and the largest one, is 0 that was rounded."""
-_ALL_TOLD = 1.0 - 1e-6
-"""The share of a coefficient that samples tell, without a penalty, but for rounding."""
 
 
-def solution(equations: Equations, ridge: float) -> Floats:
-    """H⁻¹ moment alone, for arrays."""
-    if _is_clear(equations.H, ridge):
-        return np.asarray(np.linalg.solve(equations.H, equations.moment), dtype=np.float64)
-    return np.asarray(inverse_of_array(equations.H, ridge) @ equations.moment, dtype=np.float64)
-
-
-def inverse_of_array(H: Floats, ridge: float) -> Floats:
+def inverse_of(H: Any, ridge: float) -> Any:
     """H⁻¹. A feature that is always kept or always removed, or fewer samples than features, leave Σ w x xᵀ singular.
 
     No sample says anything of such directions, and the coefficients along them are 0 for every penalty. So they are
     left out where the penalty is 0, or too small to be seen beside the rounding of H.
     """
+    xp = _namespace(H)
     if ridge == 0:
-        return np.asarray(np.linalg.pinv(H, hermitian=True), dtype=np.float64)
+        return xp.linalg.pinv(H, hermitian=True)
     if _is_clear(H, ridge):
-        return np.asarray(np.linalg.inv(H), dtype=np.float64)
-    values, vectors = np.linalg.eigh(H)
-    return np.asarray((vectors * _reciprocals(values, ridge)[..., None, :]) @ vectors.mT, dtype=np.float64)
+        return np.linalg.inv(H) if isinstance(H, np.ndarray) else xp.cholesky_inverse(xp.linalg.cholesky(H))
+    values, vectors = xp.linalg.eigh(H)
+    # 1 / eigenvalue, which ascend; 0 along what no sample tells anything of.
+    seen = values > ridge + _ROUNDED_AWAY * values.shape[-1] * values[..., -1:]
+    reciprocals = xp.where(seen, 1.0 / xp.where(seen, values, xp.ones_like(values)), xp.zeros_like(values))
+    return (vectors * reciprocals[..., None, :]) @ vectors.mT
+
+
+def solution(equations: Equations) -> Floats:
+    """H⁻¹ moment alone, for arrays."""
+    H, moment = equations.H, equations.moment
+    found = np.linalg.solve(H, moment) if _is_clear(H, equations.ridge) else inverse_of(H, equations.ridge) @ moment
+    return np.asarray(found, dtype=np.float64)
 
 
 def inverses_of_tensors(matrices: Sequence[Tensor], ridge: float) -> list[Tensor]:
-    """The same for the matrices (..., d, d) of many documents in one call: a GPU takes as long for one as for sixty.
+    """H⁻¹ of the matrices (..., d, d) of many documents in one call: a GPU takes as long for one as for sixty.
 
     A shorter document is padded by the identity.
     """
@@ -135,13 +137,7 @@ def inverses_of_tensors(matrices: Sequence[Tensor], ridge: float) -> list[Tensor
     padded = torch.eye(widest, dtype=like.dtype, device=like.device).repeat(len(matrices), *like.shape[:-2], 1, 1)
     for i, H in enumerate(matrices):
         padded[i, ..., : H.shape[-1], : H.shape[-1]] = H
-    if ridge == 0:
-        inverse = torch.linalg.pinv(padded, hermitian=True)
-    elif _is_clear(padded, ridge):
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(padded))
-    else:
-        values, vectors = torch.linalg.eigh(padded)
-        inverse = (vectors * _reciprocals(values, ridge)[..., None, :]) @ vectors.mT
+    inverse = inverse_of(padded, ridge)
     return [inverse[i, ..., : H.shape[-1], : H.shape[-1]] for i, H in enumerate(matrices)]
 
 
@@ -149,13 +145,6 @@ def _is_clear(H: Any, ridge: float) -> bool:
     """Whether the penalty alone makes H regular in float64."""
     diagonal = np.diagonal(H, axis1=-2, axis2=-1) if isinstance(H, np.ndarray) else H.diagonal(dim1=-2, dim2=-1)
     return ridge >= _CLEAR_RIDGE * float(diagonal.max())
-
-
-def _reciprocals(values: Any, ridge: float) -> Any:
-    """1 / eigenvalue (..., d), ascending; 0 along what no sample tells anything of."""
-    xp = _namespace(values)
-    seen = values > ridge + _ROUNDED_AWAY * values.shape[-1] * values[..., -1:]
-    return xp.where(seen, 1.0 / xp.where(seen, values, xp.ones_like(values)), xp.zeros_like(values))
 
 
 @dataclass(frozen=True)
@@ -174,7 +163,7 @@ class Surrogate:
 
     @property
     def prediction(self) -> Any:
-        """What the surrogate says of the document itself, (..., m)."""
+        """Prediction of the surrogate for the document itself, (..., m)."""
         return self.intercept + self.coefficients.sum(-2)
 
 
@@ -198,7 +187,7 @@ def fit_surrogate(
         equations = normal_equations(kept, y, weights, ridge)
         if not all(np.isfinite(array).all() for array in (equations.H, equations.moment, equations.mean_y)):
             raise _overflow(y, ridge)
-        fit = surrogate_of(equations, inverse_of_array(equations.H, ridge), kept, y, weights, groups, noise)
+        fit = surrogate_of(equations, inverse_of(equations.H, ridge), kept, y, weights, groups, noise)
     found = (fit.coefficients, np.nan_to_num(fit.stderr, nan=0.0, posinf=np.inf), fit.intercept, fit.r2)
     if not all(np.isfinite(array).all() for array in found):
         raise _overflow(y, ridge)
@@ -254,8 +243,8 @@ def surrogate_of(
         squares = (residuals / away[..., None, :] / left.clip(DECIDES)[..., None]) ** 2
         scale = scale + (w[..., None] * squares).sum(-2)
         w2 = ((w / heaviest) ** 2)[..., None]
-        known = () if noise is None else (w2 * noise.variances[..., rows, :],)
-        columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *known], -1))
+        of_noise = () if noise is None else (w2 * noise.variances[..., rows, :],)
+        columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *of_noise], -1))
         gain = gain + (_single(w)[..., None, :] @ abs(influence))[..., 0, :]
         if groups is not None:
             errors[1].add(influence @ _single(groups), columns, y.shape[-1])
@@ -265,8 +254,8 @@ def surrogate_of(
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
     scale = scale / total[..., None]
     stderr = errors[0].stderr(unit * heaviest, away, scale, noise)
-    told = xp.einsum("...ij,...ji->...i", inverse, equations.H) - equations.ridge * xp.einsum("...ii->...i", inverse)
-    stderr = _beside_told(stderr, told, coefficients, equations.ridge)
+    known = xp.einsum("...ij,...ji->...i", inverse, equations.H) - equations.ridge * xp.einsum("...ii->...i", inverse)
+    stderr = _with_shrinkage(stderr, known, coefficients, equations.ridge)
     stderr = xp.where(constant[..., None, :], xp.zeros_like(stderr), stderr)
     return Surrogate(
         coefficients,
@@ -308,26 +297,25 @@ class _Errors:
         return stderr if noise is None else (stderr**2 + noise.widened**2 * sums[..., m + 2 :]) ** 0.5
 
 
-def _beside_told(stderr: Any, told: Any, coefficients: Any, ridge: float) -> Any:
-    """Standard errors (..., d, m) with what samples do not tell: `told` (..., d) is their share of each coefficient.
+def _with_shrinkage(stderr: Any, known: Any, coefficients: Any, ridge: float) -> Any:
+    """Standard errors (..., d, m) with what the penalty hides: samples decide a fraction `known` (..., d) of each.
 
-    The rest is the penalty's, which says 0. A coefficient that is told less than others is short of them by as much as
-    coefficients typically are, in proportion; without a penalty it has no interval.
+    The rest is the penalty's, which says 0. A coefficient of which samples decide less than of others is short of them
+    by as much as coefficients typically are, in proportion; without a penalty it has no interval.
     """
     xp = _namespace(stderr)
     if ridge == 0:
-        return xp.where((told < _ALL_TOLD)[..., None], xp.full_like(stderr, xp.nan), stderr)
-    mean = told.mean(-1)[..., None]
-    short = ((mean - told) / xp.where(mean > 0.0, mean, xp.ones_like(mean))).clip(0.0)[..., None]
+        return xp.where((known < ALL_TOLD)[..., None], xp.full_like(stderr, xp.nan), stderr)
+    mean = known.mean(-1)[..., None]
+    short = ((mean - known) / xp.where(mean > 0.0, mean, xp.ones_like(mean))).clip(0.0)[..., None]
     typical = (coefficients**2).mean(-2)[..., None, :]
     return (stderr**2 + short**2 * typical) ** 0.5
 
 
 def covariance_of(kept: Coalitions, y: Floats, weights: Floats, ridge: float, stderr: Floats) -> Floats:
-    """The covariance (d, d) of the coefficients of one output (n,), with the standard errors that were found."""
+    """Covariance (d, d) of the coefficients of one output (n,), with the standard errors that were found."""
     equations = normal_equations(kept, y[:, None], weights, ridge)
-    inverse = inverse_of_array(equations.H, ridge)
-    x = kept - equations.mean_z
+    inverse, x = inverse_of(equations.H, ridge), kept - equations.mean_z
     influence = x @ inverse
     leverage = weights * (1.0 / equations.total + np.einsum("nj,nj->n", influence, x))
     residuals = y - equations.mean_y[0] - x @ (inverse @ equations.moment)[:, 0]
@@ -338,7 +326,7 @@ def covariance_of(kept: Coalitions, y: Floats, weights: Floats, ridge: float, st
 def per_output(kept: Coalitions, weights: Floats, ridge: float) -> Floats:
     """How far each output moves each coefficient: (n, d)."""
     equations = normal_equations(kept, np.zeros((len(kept), 1)), weights, ridge)
-    moved: Floats = (weights[:, None] * (kept - equations.mean_z)) @ inverse_of_array(equations.H, ridge)
+    moved: Floats = (weights[:, None] * (kept - equations.mean_z)) @ inverse_of(equations.H, ridge)
     return moved
 
 

@@ -11,7 +11,7 @@ from limelight.theory.lime_theorem import lime_proposition, theorem_5_1
 
 _LONG = Approximate("holds for long documents in which no word dominates")
 _ROUNDING = 1e-12
-"""Of sums over the words of a document in float64, as a part of the largest output."""
+"""Rounding of sums over the words of a document in float64, as a fraction of the largest output."""
 
 lime_theorem = method(
     "lime-theorem", label="Theorem 5.1", summary="The paper's approximation of LIME for long documents (Eq. 19)"

@@ -35,7 +35,7 @@ class DeletionTables:
         return self._quotients(position[words], length)
 
     def logits_of_arrays(self, words: Coalitions) -> Floats:
-        """The same for an array, block by block; NumPy is the faster of the two at making indices on a CPU."""
+        """Logits of an array of words, block by block; NumPy is the faster of the two at making indices on a CPU."""
         first_row = self._first_row.numpy()
         blocks = []
         for start in range(0, max(len(words), 1), ROWS_AT_ONCE):
@@ -79,7 +79,7 @@ def _pair_table(folded: FoldedDocument, dtype: torch.dtype, device: torch.device
 
 
 def tail_table(folded: FoldedDocument) -> Floats:
-    """What never is deleted, by number of words left: [CLS] and the [UNK] at all positions behind them."""
+    """Sums over what is never deleted, by number of words left: [CLS] and the [UNK] at all positions behind them."""
     shift = sum(tops(folded))
     padding = weights_and_products(folded.removed_scores - shift, folded.removed_values)
     cls = weights_and_products(

@@ -89,7 +89,7 @@ def _backward_step(
     k: int,
     sizes: Floats,
 ) -> None:
-    """From the adjoints of k + 1 free words to those of k; adds the part of the total in which the word is kept."""
+    """Step from the adjoints of k + 1 free words to those of k; adds the part in which the word is kept."""
     step, top = 1.0 / (k + 1), float(k + 1)
     for p in range(k + 1):
         goes = (top - sizes[p]) * step

@@ -40,7 +40,7 @@ class _Batch:
     by_kept: Tensor  # (W, n, 1, 1, T + 1): size weights by p, of each document's own length
 
     def step(self, k: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
-        """For word k as the p-th kept, p = 1..k+1: p/(k+1) α and A; for p = 0..k the chance (k+1-p)/(k+1) of going."""
+        """Factors of word k as the p-th kept, p = 1..k+1: p/(k+1) α and A; for p = 0..k the chance of going."""
         g = self.g_word[k, :n] * self.g_place[:n, ..., : k + 1]
         A = g * (self.w_word[k, :n] + self.w_place[:n, ..., : k + 1])
         p = torch.arange(k + 2, dtype=torch.float64, device=g.device)

@@ -46,11 +46,11 @@ class FoldedHeads(Generic[Array]):
 
     @classmethod
     def fold(cls, e_cls: Array, W_q: Array, W_k: Array, W_v: Array, W_l: Array) -> FoldedHeads[Array]:
-        """From the embedding of [CLS] (position included) and the stacked weights of the K heads."""
+        """Fold the embedding of [CLS] (position included) and the stacked weights of the K heads."""
         return cls(score_directions(e_cls, W_q, W_k), W_l @ W_v)
 
     def score_and_value(self, vectors: Array) -> tuple[Array, Array]:
-        """For vectors (..., d_e): scores (..., K) and values (..., K, C)."""
+        """Scores (..., K) and values (..., K, C) of vectors (..., d_e)."""
         K, C, d_e = self.u.shape
         values = vectors @ self.u.reshape(K * C, d_e).T
         return vectors @ self.r.T, values.reshape(*vectors.shape[:-1], K, C)
@@ -63,7 +63,7 @@ def folded_logits(scores: Tensor, values: Tensor) -> Tensor:
 
 
 def pooled_logits(scores: Tensor, vectors: Tensor, W_v: Tensor, W_l: Tensor) -> Tensor:
-    """The same f (n, C) from scores (n, T, K) and embeddings (n, T, d_e), for many classes.
+    """f (n, C) of `folded_logits` from scores (n, T, K) and embeddings (n, T, d_e), for many classes.
 
     Eq. 9 is linear in e_t, so attention may be summed over positions before W_v and W_l are applied: (n, K, d_e)
     numbers instead of (n, T, K, C), and the classes appear in the last product alone.
@@ -111,13 +111,11 @@ class FoldedDocument:
         return self.unknown_value + self.position_values
 
     def of_class(self, target: int) -> FoldedDocument:
-        """The same document seen by one class alone: its number is 0 there."""
-        direction = np.zeros(self.cls_value.shape[-1])
-        direction[target] = 1.0
-        return self.along(direction)
+        """This document seen by one class alone: its number is 0 there."""
+        return self.along(np.eye(self.cls_value.shape[-1])[target])
 
     def along(self, direction: Floats) -> FoldedDocument:
-        """The same document with one class, whose logit is Σ_c direction_c · logit_c."""
+        """This document with one class, whose logit is Σ_c direction_c · logit_c."""
         return FoldedDocument(
             self.word_scores, directed(self.word_values, direction), self.cls_score,
             directed(self.cls_value, direction), self.unknown_score, directed(self.unknown_value, direction),

@@ -78,7 +78,7 @@ class Slopes:
 
     @classmethod
     def at(cls, points: HeadPoints, kept: Coalitions) -> Slopes:
-        """Those of y/x itself at the points of these sets, one set per size."""
+        """Slopes of y/x itself at the points of these sets, one set per size."""
         x, y = points.of_sets(kept)
         return cls(1.0 / x, -y / x**2)
 
@@ -99,7 +99,7 @@ class Envelope:
 
     @classmethod
     def of(cls, points: HeadPoints, base: tuple[Floats, Floats], free: Integers, sizes: Integers) -> Envelope:
-        """Of the sets that remove `sizes` of the `free` features, from a point (x, y) of each head."""
+        """Envelope of the sets that remove `sizes` of the `free` features, from a point (x, y) of each head."""
         step_x, step_y = points.step_x[:, free], points.step_y[:, free]
         unit_x, unit_y = (np.maximum(np.abs(step).sum(axis=1), 1e-300) for step in (step_x, step_y))
         half = _DIRECTIONS // 2  # the other half looks the other way: the same sort from its end

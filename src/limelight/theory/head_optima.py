@@ -25,7 +25,7 @@ def head_optima(game: RatioGame, sizes: Integers) -> tuple[Floats, Coalitions]:
     c0, C0 = game.c0[:, None], game.C0[:, :1]
 
     def chosen(differences: Floats) -> Coalitions:
-        """What is kept when the k features with the smallest differences are removed."""
+        """Sets that remove the k features with the smallest differences."""
         return sets_removing_first(np.argsort(differences, axis=-1, kind="stable"), sizes)
 
     def sums(kept: Coalitions) -> tuple[Floats, Floats]:

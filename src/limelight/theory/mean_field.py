@@ -194,7 +194,7 @@ class _Sizes:
 
     @classmethod
     def of(cls, weights: Floats, m: int) -> _Sizes:
-        """From θ and θ̄, (2, d), for m conditioned features among the d - 1 others."""
+        """Sums from θ and θ̄, (2, d), for m conditioned features among the d - 1 others."""
         others = weights.shape[1] - 1
         count = others - m
         x, interpolation = _points(count)
@@ -242,7 +242,7 @@ def _points(count: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class _Features:
-    """What features add to D and N, kept and removed: (..., any number of them)."""
+    """Parts of features in D and N, kept and removed: (..., any number of them)."""
 
     a: Floats
     A: Floats
@@ -330,7 +330,7 @@ def _states(m: int) -> Integers:
 
 
 def _of_the_rest(heads: _Heads, m: int, sizes: _Sizes) -> tuple[Floats, Floats]:
-    """For the features that are not dominant: sums over k (4, 2, K, d - m), with θ and with θ̄, of attention, value,
+    """Sums over k for the features that are not dominant (4, 2, K, d - m), with θ and with θ̄, of attention, value,
     level and the next order; and how much of them beside each dominant one, kept and removed, (2, K, m)."""
     rest = heads.features.of_each(slice(m, None))
     others, states = _Rest.of(rest, sizes.count, _all_but_each), _states(m)
@@ -353,7 +353,7 @@ def _of_the_rest(heads: _Heads, m: int, sizes: _Sizes) -> tuple[Floats, Floats]:
 
 
 def _of_the_dominant(heads: _Heads, m: int, sizes: _Sizes) -> Floats:
-    """The same sums for the dominant features, each beside the states of the others: (4, 2, K, m)."""
+    """Sums over k for the dominant features, each beside the states of the others: (4, 2, K, m)."""
     K, states = len(heads.c0), _states(m - 1)
     rest = heads.features.of_each(slice(m, None))
     removed = np.tile(m - 1 - states.sum(axis=1), K)

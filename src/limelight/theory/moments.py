@@ -49,7 +49,7 @@ class Moments:
 
     @property
     def rounding(self) -> float:
-        """What the sums may lose by themselves, relative to `largest_output`: the recursion, and a term per node."""
+        """Rounding of the sums themselves, relative to `largest_output`: the recursion, and a term per node."""
         return recursion_rounding(self.n_features) + UNIT * (self.nodes + 8.0)
 
 
@@ -59,7 +59,7 @@ def recursion_rounding(d: int) -> float:
 
 
 def tolerance_of_rule(tolerance: float, d: int) -> float:
-    """What rounding in d steps leaves of the tolerance to the quadrature."""
+    """Tolerance of the quadrature: what rounding in d steps leaves of that of the moments."""
     if not 0.0 < tolerance < 1.0:
         raise ParameterError(f"the precision of exact values lies between 0 and 1: got {tolerance!r}")
     rounding = recursion_rounding(d)

@@ -115,7 +115,7 @@ class GameSize:
 
 
 MomentsOfNodes = Callable[[list[int], Floats, Floats], tuple[Tensor, Tensor]]
-"""From the games of a batch and some nodes with their weights to F (n, d + 1) and G (W, n, d), padded alike."""
+"""Function from the games of a batch and some nodes with their weights to F (n, d + 1) and G (W, n, d), padded."""
 
 
 def moments_in_batches(

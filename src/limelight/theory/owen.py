@@ -29,7 +29,7 @@ from limelight.theory.values import ExactValues
 
 
 def owen(game: RatioGame, groups: Sequence[Sequence[int]], tolerance: float = DEFAULT_TOLERANCE) -> ExactValues:
-    """Of a game with one class whose every feature is in one of the groups; the intercept is f(nothing)."""
+    """Owen values of a game with one class whose every feature is in a group; the intercept is f(nothing)."""
     rules = head_rules(game, tolerance)
     lowest, _ = game.denominator_range()
     values = np.zeros(game.n_features)
@@ -62,19 +62,19 @@ class _Head:
         return cls(a, A, b, B, float(game.c0[head] / unit), float(game.C0[head, 0] / unit))
 
     def joined(self, groups: Sequence[Sequence[int]]) -> _Head:
-        """Each group as one feature."""
+        """Head whose features are the groups."""
         a, A, b, B = (
             np.array([own[list(group)].sum() for group in groups]) for own in (self.a, self.A, self.b, self.B)
         )
         return _Head(a, A, b, B, self.c0, self.C0)
 
     def only(self, chosen: Sequence[int]) -> _Head:
-        """Some features, and nothing that always stays."""
+        """Head of some features, and of nothing that always stays."""
         rows = list(chosen)
         return _Head(self.a[rows], self.A[rows], self.b[rows], self.B[rows])
 
     def tilted(self, lam: Floats, chance: Floats) -> tuple[Floats, Floats]:
-        """For λ (L,) and chances (m,) of each feature: log E[exp(-λD)] and E[N exp(-λD)] / E[exp(-λD)], (L, m, d)."""
+        """Means for λ (L,) and chances (m,): log E[exp(-λD)] and E[N exp(-λD)] / E[exp(-λD)], (L, m, d)."""
         kept = -lam[:, None, None] * self.a + np.log(chance)[:, None]
         removed = -lam[:, None, None] * self.b + np.log1p(-chance)[:, None]
         either = np.logaddexp(kept, removed)

@@ -73,7 +73,7 @@ def exponential_sum(ratio: float, tolerance: float) -> ExponentialSum:
 
 
 def _trapezoid(ratio: float, tolerance: float, rounding: float) -> ExponentialSum:
-    """The rule of the head of this file, within the tolerance beside that for rounding."""
+    """Trapezoid rule of the head of this file, within the tolerance beside that for rounding."""
     h = _step(STEP_SHARE * tolerance)
     x_max = math.log(math.log(1.0 / (END_SHARE * tolerance)))
     tail_nodes, tail_weights, count = min(
@@ -93,7 +93,7 @@ def _trapezoid(ratio: float, tolerance: float, rounding: float) -> ExponentialSu
 
 
 def rounding_error(ratio: float) -> float:
-    """What float64 adds: exp(x) of the smallest node loses |x| units, and the sum of positive terms a few more."""
+    """Error that float64 adds: exp(x) of the smallest node loses |x| units, the sum of positive terms a few more."""
     return UNIT * (16.0 + math.log(ratio))
 
 

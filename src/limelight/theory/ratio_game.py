@@ -30,7 +30,7 @@ Other = TypeVar("Other", bound=Any)
 
 @dataclass(frozen=True)
 class RatioGame:
-    """Per head K, feature d and class C. Scaling one head's numbers by a common factor does not change the game."""
+    """Game of ratios, per head K, feature d and class C. A common factor of one head's numbers changes nothing."""
 
     a: Floats  # (K, d)
     A: Floats  # (K, d, C)
@@ -98,7 +98,7 @@ class RatioGame:
         gw_h = g_h[:, :, None] * removed_values[order]
 
         def summed(per_owned: Floats) -> Floats:
-            """Over the positions of each feature: (owned positions, K, ...) becomes (K, d, ...)."""
+            """Sums over the positions of each feature: (owned positions, K, ...) becomes (K, d, ...)."""
             return np.add.reduceat(per_owned, starts, axis=0).swapaxes(0, 1)
 
         return cls(
@@ -191,7 +191,7 @@ class RatioGame:
         return self.tables()
 
     def tables(self) -> Tables[Array]:
-        """What each feature adds to D and N: as matrices, to be multiplied with coalitions."""
+        """Matrices of what each feature adds to D and N, to be multiplied with coalitions."""
         K, d, C = self.A.shape
         return Tables(
             present=np.concatenate([self.a.T, self.A.transpose(1, 0, 2).reshape(d, K * C)], axis=1),
@@ -218,7 +218,7 @@ class Tables(Generic[AnyArray]):
     always: AnyArray  # (K + K·C,): c0 and C0
 
     def map(self, function: Callable[[AnyArray], Other]) -> Tables[Other]:
-        """The same on another device or in another precision."""
+        """These tables on another device or in another precision."""
         return Tables(function(self.present), function(self.absent), function(self.always))
 
     def sums(self, z: AnyArray) -> AnyArray:

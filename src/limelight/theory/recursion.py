@@ -41,7 +41,7 @@ def _forward_step(
     B: Floats,
     sizes: Floats,
 ) -> None:
-    """From k to k + 1 features: Q is a row, T one row per class."""
+    """Step from k to k + 1 features: Q is a row, T one row per class."""
     keep, drop, top = alpha / (k + 1), beta / (k + 1), float(k + 1)
     for s in range(k + 2):
         Q_next[s + 1] = keep * (top - sizes[s]) * Q[s + 1] + drop * sizes[s] * Q[s]
@@ -57,7 +57,7 @@ def _forward_step(
 def _gather(
     q_bar: Floats, t_bar: Floats, Q: Floats, T: Floats, k: int, alpha: float, A: float, sizes: Floats, kept: Floats
 ) -> None:
-    """Adds p α [ q̄ Q + t̄ (T + A Q) ]: the part of the total in which feature k is kept."""
+    """Add p α [ q̄ Q + t̄ (T + A Q) ]: the part of the total in which feature k is kept."""
     keep, top = alpha / (k + 1), float(k + 1)
     for s in range(k + 1):
         kept[s] += keep * (top - sizes[s]) * (q_bar[s] * Q[s + 1] + t_bar[s] * (T[s + 1] + A * Q[s + 1]))
@@ -76,7 +76,7 @@ def _backward_step(
     B: float,
     sizes: Floats,
 ) -> None:
-    """From the adjoints of k + 1 features to those of k."""
+    """Step from the adjoints of k + 1 features to those of k."""
     keep, drop, top = alpha / (k + 1), beta / (k + 1), float(k + 1)
     for s in range(k + 1):
         p, m = keep * (top - sizes[s]), drop * sizes[s + 1]

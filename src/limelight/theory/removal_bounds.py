@@ -39,7 +39,7 @@ class _Branch:
 
 
 class LowestOutputs:
-    """For each size the lowest output found so far, where it is found, and a bound that no set falls below.
+    """Lowest output found so far for each size, the set that has it, and a bound that no set falls below.
 
     `found` and `kept` come from a search, and are improved in passing.
     """

@@ -47,7 +47,7 @@ class Order:
 
 @dataclass(frozen=True)
 class EnumeratedLimits:
-    """What removal can reach, from the outputs of all coalitions: exact."""
+    """Exact limits of removal, from the outputs of all coalitions."""
 
     lowest: Floats  # (d + 1,): the lowest output with k features removed
     highest: Floats  # (d + 1,)
@@ -62,7 +62,7 @@ def aopc(outputs: Floats) -> float:
 
 
 def sets_of_order(order: Integers) -> Coalitions:
-    """What an order keeps after 0, 1, …, d removals: (d + 1, d)."""
+    """Sets that an order keeps after 0, 1, …, d removals: (d + 1, d)."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     kept: Coalitions = place[None, :] >= np.arange(len(order) + 1)[:, None]
@@ -70,7 +70,7 @@ def sets_of_order(order: Integers) -> Coalitions:
 
 
 def sets_removing_first(ranked: Integers, sizes: Integers) -> Coalitions:
-    """What is kept when the first `sizes` (n,) of the features in each row of `ranked` (..., n, d) are removed."""
+    """Sets that remove the first `sizes` (n,) of the features in each row of `ranked` (..., n, d)."""
     kept = np.empty(ranked.shape, dtype=np.bool_)
     np.put_along_axis(kept, ranked, np.arange(ranked.shape[-1]) >= sizes[:, None], axis=-1)
     return kept

@@ -25,7 +25,7 @@ _BETTER = 1e-12
 
 
 def all_sets(d: int, size: int) -> Coalitions:
-    """What is kept when `size` of d features are removed, in every way."""
+    """All sets that remove `size` of d features."""
     fewer = min(size, d - size)  # either the removed or the kept ones are listed
     count = math.comb(d, fewer)
     chosen = itertools.chain.from_iterable(itertools.combinations(range(d), fewer))
@@ -41,7 +41,7 @@ def few_enough(d: int, size: int) -> bool:
 
 
 def lowest_found(game: RatioGame, sizes: Integers, starts: Coalitions) -> tuple[Floats, Coalitions]:
-    """For each size the lowest output found, and what is kept: (n,), (n, d). Of a game of one class.
+    """Lowest output found for each size of a game of one class, and what is kept: (n,), (n, d).
 
     `starts` (m, n, d) are sets to begin with: the optima of single heads are good ones.
     """
@@ -99,12 +99,12 @@ def _sums(game: RatioGame, kept: Coalitions) -> tuple[Floats, Floats]:
 
 
 def _steps(game: RatioGame) -> tuple[Floats, Floats]:
-    """What removing each feature adds to D and N: (K, d) each."""
+    """Steps of D and N when each feature is removed: (K, d) each."""
     return game.b - game.a, (game.B - game.A)[:, :, 0]
 
 
 def _slopes(game: RatioGame, kept: Coalitions) -> Floats:
-    """To first order, what removing a feature adds to the output, at each set: (n, d)."""
+    """Change of the output when a feature is removed, to first order, at each set: (n, d)."""
     D, N = _sums(game, kept)
     step_D, step_N = _steps(game)
     slopes: Floats = ((1.0 / D) @ step_N - (N / D**2) @ step_D) / game.n_heads

@@ -39,7 +39,7 @@ from limelight.theory.values import moments_of_many
 
 @dataclass(frozen=True)
 class Removals:
-    """For each number of removed features: the lowest and the highest output that was found, and what is possible.
+    """Lowest and highest output found for each number of removed features, and what is possible.
 
     lowest_bound <= the lowest output there is <= lowest, and highest <= the highest output there is <= highest_bound.
     """

@@ -201,7 +201,7 @@ def check_real(**numbers: object) -> None:
 
 
 def _moments(game: RatioGame, target: int, size_weights: Floats, tolerance: float) -> Moments:
-    """For one document: by torch where it is short, since loading the compiled code would cost more than it saves."""
+    """Moments of one document: by torch where it is short, as loading compiled code would cost more than it saves."""
     if game.n_features > COMPILED_ABOVE:
         return size_moments(game, target, size_weights, tolerance)
     from limelight.theory.moments_torch import size_moments_of_many  # torch takes seconds to import

@@ -40,7 +40,7 @@ Stopped = Literal["samples", "complete", "settled", "tied", "limit", "time", "in
 
 @dataclass(frozen=True)
 class Budget:
-    """What may end a run: `limit` samples; before that, what `until` names, or `seconds`."""
+    """Limits of a run: `limit` samples; before that, what `until` names, or `seconds`."""
 
     limit: int
     until: Until = None
@@ -133,7 +133,7 @@ class Run:
         return ()
 
     def warnings(self, i: int) -> tuple[str, ...]:
-        """What was requested and not reached."""
+        """Warnings that say what was requested and not reached."""
         state, found = self._state(i)
         if self.budget.until is None or state not in ("limit", "time", "interrupted"):
             return ()

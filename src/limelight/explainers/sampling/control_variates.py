@@ -33,11 +33,11 @@ _STRONGEST_ODD = 16
 _PAIRS_PER_WORD = 8
 """Pairs beyond one for each word that a strong word's odd columns take: with fewer pairs fewer words are better."""
 EASILY = 10.0
-"""How much more easily the bend is found than products of words: four numbers have many samples each."""
+"""Factor by which the bend is penalised less than products of words: four numbers have many samples each."""
 LINE_RIDGE = 5.0
 """Ridge of the linear fit that says what is strong and along which line the game bends, in samples or pairs."""
 _NOTHING = 1e-9
-"""A line whose prediction spreads by less, of the outputs, is the rounding of none."""
+"""Fraction of the outputs below which a line's prediction is rounding."""
 PAIRS: tuple[tuple[int, int], ...] = tuple(combinations(range(FOLDS), 2))
 """Two folds that a line is fitted without."""
 ALONG = 3
@@ -75,7 +75,7 @@ class Kernel:
         return np.sqrt(np.maximum(variance, 0.0))
 
     @property
-    def spread_of_share(self) -> float:
+    def spread_of_fraction(self) -> float:
         return math.sqrt(max(self.apart / self.d + self.together, 0.0)) or 1.0
 
 
@@ -97,7 +97,7 @@ class LimeColumns:
 
     @classmethod
     def guessed(cls, folds: list[Floats], outputs: list[Floats], kernel: Kernel) -> LimeColumns:
-        """From the samples of each fold, centred and side by side (d, n), and their outputs (n,)."""
+        """Columns guessed from the samples of each fold, centred and side by side (d, n), and their outputs (n,)."""
         d, counts = kernel.d, np.array([own.shape[1] for own in folds], dtype=np.float64)
         grams = np.stack([own @ own.T for own in folds])
         moments = np.stack([own @ y for own, y in zip(folds, outputs, strict=True)])
@@ -128,15 +128,15 @@ class LimeColumns:
 
     @property
     def n_common(self) -> int:
-        """A constant, the words, f², the products."""
+        """Number of common columns: a constant, the words, f², the products."""
         return 2 + self.kernel.d + len(self.products[0])
 
     def common(self, x: Floats) -> Floats:
-        """Those that all folds share, of centred samples (d, n)."""
+        """Values of the columns that all folds share, of centred samples (d, n)."""
         d, (i, j) = self.kernel.d, self.products
         columns = np.empty((self.n_common, x.shape[1]))
         columns[0], columns[1 : 1 + d] = 1.0, x
-        columns[1 + d] = EASILY * self.share(x) ** 2
+        columns[1 + d] = EASILY * self.kept_fraction(x) ** 2
         strong, start = x[self.strong], 2 + d
         for word in range(len(strong)):  # products lie ordered by their first word
             others = j[i == word]
@@ -144,23 +144,23 @@ class LimeColumns:
             start += len(others)
         return columns
 
-    def share(self, x: Floats) -> Floats:
-        """The share of kept words, in standard deviations."""
-        return np.asarray(x.mean(axis=0) / self.kernel.spread_of_share, dtype=np.float64)
+    def kept_fraction(self, x: Floats) -> Floats:
+        """Fraction of kept words, in standard deviations."""
+        return np.asarray(x.mean(axis=0) / self.kernel.spread_of_fraction, dtype=np.float64)
 
     def along(self, x: Floats, which: list[int]) -> Floats:
-        """The columns along some of the lines: (lines, 3, n)."""
+        """Values of the columns along some of the lines: (lines, 3, n)."""
         t = self.lines[which] @ x
         squares = t * t
-        return EASILY * np.stack([squares, squares * t, t * self.share(x)], axis=1)
+        return EASILY * np.stack([squares, squares * t, t * self.kept_fraction(x)], axis=1)
 
     def of_document(self) -> tuple[Floats, Floats]:
-        """Common columns (p,), and those along every line (lines, 3)."""
+        """Values of the document: common columns (p,), and those along every line (lines, 3)."""
         x = np.full((self.kernel.d, 1), 1.0 - self.kernel.mean)
         return self.common(x)[:, 0], self.along(x, list(range(len(PAIRS))))[..., 0]
 
     def scales(self, k: int) -> Floats:
-        """How strong the products are for a fold: 0 for those that it does not use."""
+        """Strength of each product for a fold: 0 for those that it does not use."""
         own = self.strengths[k]
         return np.asarray(own[self.products[0]] * own[self.products[1]], dtype=np.float64)
 
@@ -186,20 +186,20 @@ class LimeColumns:
 
     def _weights_of_bend(self, of_square: float, along: Floats, design: LimeDesign) -> Floats:
         d = self.kernel.d
-        share = ((d - np.arange(d + 1.0)) / d - self.kernel.mean) / self.kernel.spread_of_share
+        fraction = ((d - np.arange(d + 1.0)) / d - self.kernel.mean) / self.kernel.spread_of_fraction
         one, none = np.ones(d + 1), np.zeros(d + 1)
-        shapes = np.array([(none, none, one, none), (none, none, none, one), (none, share, none, none)])
+        shapes = np.array([(none, none, one, none), (none, none, none, one), (none, fraction, none, none)])
         games = PolynomialGames(shapes, -self.kernel.mean * self.lines.sum(axis=1), self.lines)
         F, G = games.means_by_size(), games.means_with_feature(design.size_weights)
         F, G = np.einsum("lc,lcs->s", along, F), np.einsum("lc,lcj->j", along, G)
         kept = (d - np.arange(d + 1.0)) / d
-        F = F + of_square * share**2
-        G = G + of_square * float(design.size_weights @ (share**2 * kept))
+        F = F + of_square * fraction**2
+        G = G + of_square * float(design.size_weights @ (fraction**2 * kept))
         return EASILY * design.weights_of(F[None], G[None])[0]
 
 
 def strongest(more: int) -> int:
-    """How many words have k (k - 1) / 2 products that so many samples more than words can tell apart."""
+    """Number of words whose k (k - 1) / 2 products so many samples more than words can tell apart."""
     products = max(more, 0) // _SAMPLES_PER_PRODUCT
     return min(STRONGEST, (1 + math.isqrt(1 + 8 * products)) // 2)
 
@@ -218,7 +218,7 @@ class OddColumns:
 
     @classmethod
     def guessed(cls, x: Floats, odd: Floats, weights: Floats) -> OddColumns | None:
-        """From signs (n, d), the odd part (n,) and weights (n,); None where the game does not depend on the words."""
+        """Columns guessed from signs (n, d), odd part (n,) and weights (n,); None where words do not matter."""
         folds = [slice(k, None, FOLDS) for k in range(FOLDS)]
         grams = [(x[own] * weights[own, None]).T @ x[own] for own in folds]
         moments = [x[own].T @ (weights[own] * odd[own]) for own in folds]
@@ -237,7 +237,7 @@ class OddColumns:
         return cls(np.stack([line / own for line, own in zip(lines, sizes, strict=True)]), top, scale)
 
     def of(self, x: Floats) -> Floats:
-        """All columns of the signs (n, d) that they were guessed from: words, the bend, strong words' part in it."""
+        """Values of all columns for the signs (n, d) they were guessed from: words, bend, the strong words' part."""
         p, m = np.einsum("nj,nj->n", x, self.c[np.arange(len(x)) % FOLDS]), x.mean(axis=1)
         own = x[:, self.top] * self.scale
         bend = EASILY * np.stack([m**3, m**2 * p, m * p**2, p**3], axis=1)

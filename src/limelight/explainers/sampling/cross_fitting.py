@@ -33,17 +33,17 @@ from limelight.explainers.sampling.standard_errors import Fit, Moves
 from limelight.theory.values import LimeDesign
 
 PENALTIES = (1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-"""Of guessed columns, in units of their mean square."""
+"""Penalties of guessed columns, in units of their mean square."""
 WORD_PENALTIES = (1e-10, 0.01, 0.1, 1.0)
-"""Of words, where they are many for the samples; the first of them where they are not."""
+"""Penalties of words, where these are many for the samples; the first alone where they are not."""
 _FEW = 10
 """Samples per word from which words are not penalised."""
 _LEAST = 64
-"""Samples: residuals of a dozen, in each of five folds, say little of what they miss of a list of rules."""
+"""Samples from which residuals, a dozen in each of five folds, say what they miss of a list of rules."""
 TOGETHER = 1.0
-"""The correlation between errors of two folds that comes from having seen each other's samples: its upper bound."""
+"""Upper bound of the correlation between errors of two folds that comes from having seen each other's samples."""
 _PRIOR = 2.0
-"""Of `standard_errors`."""
+"""Samples that `standard_errors` counts beside those that were drawn."""
 _CONSTANT = 1e-12
 
 

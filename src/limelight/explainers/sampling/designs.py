@@ -116,7 +116,7 @@ class Sequence:
 
 
 def arrivals(permutations: Integers) -> Coalitions:
-    """For each permutation of features (n, d), what is there after 1, …, d - 1 arrivals: (n · (d - 1), d)."""
+    """Coalitions after 1, …, d - 1 arrivals in each permutation of features (n, d): (n · (d - 1), d)."""
     n, d = permutations.shape
     there: Coalitions = np.argsort(permutations, axis=1)[:, None, :] < np.arange(1, d)[None, :, None]
     return there.reshape(n * (d - 1), d)

@@ -50,7 +50,7 @@ from limelight.theory.values import LimeDesign
 RIDGE_SAMPLES = 5000
 """Samples that official LIME draws by default: the regression of so many is estimated."""
 _LEAST = 30
-"""Samples from which errors are told: fewer may all fit a sum of words by chance."""
+"""Samples from which errors are known: fewer may all fit a sum of words by chance."""
 _COUNTED = 1e6
 """Samples beyond which a narrow kernel is judged as with so many."""
 

@@ -20,15 +20,16 @@ from limelight.explainers.sampling.designs import blocks
 from limelight.explainers.sampling.standard_errors import Fit, Moves
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-"""Of guessed columns, in units of their mean square."""
+"""Penalties of guessed columns, in units of their mean square."""
 _STEPS = 8
-"""Of refinement, at most: each finds some two digits where columns nearly coincide, and six where they do not."""
+"""Steps of refinement, at most: each finds some two digits where columns nearly coincide, and six where they do not."""
 _FOUND = 1e-12
 """A step that moves coefficients by less, of the largest, is the last one."""
 _PRIOR = 2.0
-"""Of `standard_errors`: with as many columns as samples leverages alone make errors wide (coverage 96–98 %)."""
+"""Samples that `standard_errors` counts more: with as many columns as samples, leverages alone make errors wide
+(coverage 96–98 %)."""
 _FREE = 1e-6
-"""The same for columns that are not penalised: it only keeps those apart that coincide."""
+"""Penalty of the other columns: it only keeps those apart that coincide."""
 
 
 def augmented_fit(

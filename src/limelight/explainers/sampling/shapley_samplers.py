@@ -46,7 +46,7 @@ _ROWS_AT_ONCE = 8192
 _NEVER = 2**62
 """Samples that nobody asks for: permutations are drawn again and again, and never all of them."""
 _INSIDE = 0.95
-"""What an interval of ±1.96 standard errors is to cover."""
+"""Coverage of an interval of ±1.96 standard errors."""
 
 
 class ShapleySampler(Sampler):
@@ -241,7 +241,7 @@ class PermutedShapley(ShapleySampler):
                 self._add(values)
 
     def _drawn(self, count: int) -> Floats:
-        """What each feature adds, mean over a permutation and its reverse: (count, d, m)."""
+        """Values of pairs: what each feature adds, mean over a permutation and its reverse, (count, d, m)."""
         d, m = self._d, len(self.nothing)
         forwards = self._permutations(self._rng, count)
         both = np.stack([forwards, forwards[:, ::-1]], axis=1).reshape(2 * count, d)

@@ -67,7 +67,7 @@ def effective_samples(squares: Any, fourths: Any) -> Any:
 
 @dataclass(frozen=True)
 class Moves:
-    """What each sample moves of d weights of one output: `per_unit` (n, d) float32 is a, `off` (n,) is s.
+    """Influence of each sample on d weights of one output: `per_unit` (n, d) float32 is a, `off` (n,) is s.
 
     `noise` (n,): variances of the answers themselves, as far as `off` does not hold them; they are known from
     `freedom` answers that were asked for twice.
