@@ -43,7 +43,7 @@ def test_the_samples_it_took_repeat_it() -> None:
 def test_why_it_stopped_is_shown() -> None:
     shown = " ".join(run(TEXT, "--method", "lime", "--until", "stable").stdout.split())
     assert "after" in shown
-    assert "settled after" in shown or "tied after" in shown
+    assert "stable after" in shown or "tied after" in shown
 
 
 def test_how_each_run_ended_stands_in_its_own_row_and_is_no_warning() -> None:

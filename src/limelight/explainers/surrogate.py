@@ -18,7 +18,13 @@ from limelight.core.arrays import Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.sampling.designs import blocks
 from limelight.explainers.sampling.nondeterminism import RowNoise
-from limelight.explainers.sampling.standard_errors import ALL_TOLD, DECIDES, MovedSums, effective_samples, with_stderr
+from limelight.explainers.sampling.standard_errors import (
+    ALL_DETERMINED,
+    DECIDES,
+    MovedSums,
+    effective_samples,
+    with_stderr,
+)
 from limelight.theory.lime_kernel import distances
 
 if TYPE_CHECKING:
@@ -305,7 +311,7 @@ def _with_shrinkage(stderr: Any, known: Any, coefficients: Any, ridge: float) ->
     """
     xp = _namespace(stderr)
     if ridge == 0:
-        return xp.where((known < ALL_TOLD)[..., None], xp.full_like(stderr, xp.nan), stderr)
+        return xp.where((known < ALL_DETERMINED)[..., None], xp.full_like(stderr, xp.nan), stderr)
     mean = known.mean(-1)[..., None]
     short = ((mean - known) / xp.where(mean > 0.0, mean, xp.ones_like(mean))).clip(0.0)[..., None]
     typical = (coefficients**2).mean(-2)[..., None, :]

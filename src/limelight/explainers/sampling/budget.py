@@ -120,11 +120,11 @@ class Run:
         if not self.budget.is_open:
             return ()
         if state == "settled" and found is not None:
-            return (f"settled after {drawn}: the {found.of} strongest and their signs, at 95 %",)
+            return (f"stable after {drawn}: the {found.of} strongest and their signs, at 95 %",)
         if state == "settled":
-            return (f"settled after {drawn}: no standard error is above {until:g} of the largest weight",)
+            return (f"stable after {drawn}: no standard error is above {until:g} of the largest weight",)
         if state == "tied" and found is not None:
-            rest = f"{len(found.words)} of the {found.of} strongest are settled, the rest as good as equal to others"
+            rest = f"{len(found.words)} of the {found.of} strongest are stable, the rest as good as equal to others"
             return (f"tied after {drawn}: {rest} (less than 5 % of the largest weight apart)",)
         if state == "complete":
             return ("every combination of features was asked: nothing is left to chance",)
@@ -139,11 +139,13 @@ class Run:
             return ()
         by = {"limit": "at the limit of", "time": "by the clock after", "interrupted": "by an interrupt after"}[state]
         if found is not None:
-            reached = f"{len(found.words)} of the {found.of} strongest are"
+            reached = f"{len(found.words)} of the {found.of} strongest are stable"
+        elif self.budget.until == "stable":
+            reached = "nothing is stable"
         else:
-            reached = "nothing is" if self.budget.until == "stable" else "the standard errors are not"
+            reached = f"a standard error is above {self.budget.until:g} of the largest weight"
         more = "give it more samples or time" if state == "limit" else "give it more time"
-        return (f"stopped {by} {self.n:,} samples, when {reached} settled: {more}",)
+        return (f"stopped {by} {self.n:,} samples, when {reached}: {more}",)
 
 
 def in_turn(groups: Iterable[Group], weights_of: Callable[[Group], list[Weights]]) -> list[Weights]:
@@ -199,7 +201,7 @@ def draw(
                 (per_output, is_stable), seen = _checked(sampler, budget.until, level), sampler.n
                 if per_output:
                     least = min(len(own.words) for own in per_output)
-                    progress.advance(0, f"{least} of {per_output[0].of} settled")
+                    progress.advance(0, f"{least} of {per_output[0].of} stable")
                 else:
                     progress.advance(0, "")
                 if is_stable:

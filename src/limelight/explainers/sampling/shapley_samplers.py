@@ -35,7 +35,7 @@ from limelight.explainers.sampling.nondeterminism import (
 )
 from limelight.explainers.sampling.regression import augmented_fit
 from limelight.explainers.sampling.sampler import Ask, Estimate, Sampler
-from limelight.explainers.sampling.standard_errors import ALL_TOLD, DECIDES, Moves, few, with_stderr
+from limelight.explainers.sampling.standard_errors import ALL_DETERMINED, DECIDES, Moves, few, with_stderr
 from limelight.inputs.features import Features
 from limelight.theory.odd_game import size_weights
 
@@ -135,9 +135,9 @@ class PairedShapley(ShapleySampler):
         stderr = moves.stderr()
         if noise is not None:
             stderr = np.hypot(stderr, noise.stderr(2.0 * of_total**2)[:, i])
-        if not odd.size or odd.any() or total != 0.0:  # no interval where pairs do not tell values apart
-            told = regression.told & (2 * len(odd) >= _PER_WORD * self._d)
-            stderr = np.where(told, stderr, np.nan)
+        if not odd.size or odd.any() or total != 0.0:  # no interval where pairs do not determine a value
+            known = regression.determined & (2 * len(odd) >= _PER_WORD * self._d)
+            stderr = np.where(known, stderr, np.nan)
         return values, stderr, moves
 
 
@@ -170,7 +170,7 @@ class SignRegression:
         # Along (1, …, 1) there is nothing to find; directions that no pair tells anything of are left at 0.
         whole = H + float(np.trace(H)) / d / d
         self._inverse = np.linalg.pinv(whole, hermitian=True)
-        self.told = np.einsum("ij,ji->i", self._inverse, whole) > ALL_TOLD
+        self.determined = np.einsum("ij,ji->i", self._inverse, whole) > ALL_DETERMINED
         self._influence = self._apart @ self._inverse
         self._left = 1.0 - self.weights * np.einsum("nj,nj->n", self._influence, self._apart)
 

@@ -31,8 +31,8 @@ _DECIDED = 1e-9
 """Fraction of a weight's Σ a² that samples which decide their own fit may have."""
 MANY = 100
 """Effective samples from which a normal distribution says the same."""
-ALL_TOLD = 1.0 - 1e-6
-"""Fraction of a weight that samples tell, but for rounding."""
+ALL_DETERMINED = 1.0 - 1e-6
+"""Fraction of a weight that samples determine where they determine all of it, but for rounding."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def test_clear_words_settle_and_say_so(method: str) -> None:
     assert sorted(e.diagnostics["settled"]) == [0, 1, 2, 3, 4]
     n = e.parameters["n_samples"]
     assert n < budget.MOST_SAMPLES
-    assert f"settled after {n:,} samples" in e.notices[-1]
+    assert f"stable after {n:,} samples" in e.notices[-1]
     assert "until" not in e.parameters
     assert e.diagnostics["until"] == "stable"
 
@@ -103,10 +103,10 @@ def test_seconds_end_a_run_that_can_be_repeated(
 
 
 @pytest.mark.parametrize(("weights", "ended", "settled"), [(CLEAR, "settled", 5), (HARD, "time", 3)])
-def test_what_is_settled_is_looked_at_when_the_clock_ends_a_run(
+def test_an_interim_check_is_made_when_the_clock_ends_a_run(
     weights: np.ndarray, ended: str, settled: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not only at the looks before it, of which there is none in the first 512 samples."""
+    """Not only at the checks before it, of which there is none in the first 512 samples."""
     clock = itertools.count()
     monkeypatch.setattr(budget.time, "monotonic", lambda: next(clock) * 1.0)
     e = limelight.explain(additive(weights, 0.1), TEXT, "lime", until="stable", seconds=0.5, target="negative")
@@ -137,7 +137,7 @@ def test_few_features_are_asked_in_all_combinations() -> None:
     assert "nothing is left to chance" in e.notices[-1]
 
 
-def test_looks_double_and_the_limit_is_one_of_them() -> None:
+def test_interim_checks_double_and_the_limit_is_one_of_them() -> None:
     assert budget.Budget(5000, "stable").checks(512, 256) == {512, 1024, 2048, 4096, 5000}
 
 
@@ -270,7 +270,7 @@ def _repeating(e: limelight.Explanation) -> dict[str, Any]:
     return {name: e.parameters[name] for name in ("n_samples", "estimator") if name in e.parameters}
 
 
-def test_the_chance_of_a_wrong_claim_is_divided_among_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chance_of_a_wrong_claim_is_divided_among_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     levels: list[float] = []
     settled = budget.settled
 
