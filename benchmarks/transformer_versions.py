@@ -4,8 +4,9 @@
     python benchmarks/transformer_versions.py ../before/src ../shared/models/minilm-imdb --runs 15
 
 One process for each source tree loads the model and explains the text once; that is not timed. Then both explain it in
-turns, in changing order, so that a machine that is busy for a while is busy for both. The last line has the medians
-and their ratio.
+turns, in changing order, so that a machine that is busy for a while is busy for both. Seconds are those of the
+processor, of all threads, which other work on the machine moves less than those of the clock; OMP_NUM_THREADS=1 keeps
+waiting threads out of them. The last line has the medians and their ratio.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ model = limelight.load(folder, dtype="float32")
 limelight.explain(model, text, "lime", n_samples=samples)
 print(limelight.__file__, flush=True)
 for seed in sys.stdin:
-    started = time.perf_counter()
+    started = time.process_time()
     limelight.explain(model, text, "lime", n_samples=samples, seed=int(seed))
-    print(time.perf_counter() - started, flush=True)
+    print(time.process_time() - started, flush=True)
 """
 
 
