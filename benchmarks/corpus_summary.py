@@ -88,7 +88,7 @@ def main() -> None:
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
-        f"{arguments.shards} shards, {len(summary.texts):,} texts, {len(summary.words.names):,} different words: "
+        f"{arguments.shards} shards, {len(summary.texts):,} texts, {len(summary.words.vocabulary):,} different words: "
         f"{wall:.1f} s, {processor:.1f} s of one core, {peak} MiB at most"
     )
 

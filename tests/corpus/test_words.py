@@ -14,11 +14,11 @@ import pytest
 from scipy import stats
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
-from limelight.corpus.analysis.means import FOLDED_NORMAL, Picked, Sums, Values, as_normal, as_student, share
-from limelight.corpus.analysis.stop_words import STOP_WORDS, is_folded
+from limelight.corpus.analysis.flat_rows import Question
+from limelight.corpus.analysis.means import FOLDED_NORMAL, Picked, Sums, Values, as_normal, as_student, fraction
 from limelight.corpus.analysis.summary import summary_of
+from limelight.corpus.analysis.vocabulary import STOP_WORDS, is_folded
 from limelight.corpus.analysis.words import WordLine
-from limelight.corpus.store.flat_rows import Question
 from limelight.errors import InputError, ParameterError, UnknownNameError
 from limelight.explanation.significance import evidence
 
@@ -131,7 +131,7 @@ def simulated(rng: np.random.Generator, centre: Any, texts: int, words: int, bet
 def test_intervals_cover_the_mean_over_texts_like_these(between: float, noise: float) -> None:
     words = 4000
     means = simulated(np.random.default_rng(1), 50.0, 8, words, between, noise).means(np.arange(words))
-    assert means.told.all()
+    assert means.significant.all()
     assert means.level == pytest.approx(0.95)
     covered = ((means.low <= 50.0) & (means.high >= 50.0)).mean()
     # Four standard errors of such a share are 0.014. Sampling error that is known makes intervals a little wider.
@@ -143,7 +143,7 @@ def test_of_the_words_that_are_picked_few_are_noise_and_few_intervals_miss() -> 
     centre = np.where(np.arange(words) < 200, 1.0, 0.0)
     for seed in range(10):
         means = simulated(np.random.default_rng(seed), centre, 20, words, 1.0, 0.5).means(np.arange(words))
-        told = means.told
+        told = means.significant
         assert told[:200].sum() > 50
         false.append(told[200:].sum() / told.sum())
         missed.append(((means.low > centre) | (means.high < centre))[told].mean())
@@ -179,19 +179,19 @@ def test_student_by_wallace_is_hardly_ever_too_narrow() -> None:
 
 def test_one_text_alone_has_no_interval() -> None:
     means = simulated(np.random.default_rng(3), 100.0, 1, 3, 1.0, 0.5).means(np.arange(3))
-    assert not means.told.any()
+    assert not means.significant.any()
     assert np.isinf(means.high).all()
 
 
 def test_what_is_within_its_bound_is_never_told() -> None:
     picked = Picked.of(np.array([1.0, 1.0]), np.array([1e-6, 1e-6]), np.array([2.0, 0.5]), np.array([9.0, 9.0]))
-    assert picked.told.tolist() == [False, True]
+    assert picked.significant.tolist() == [False, True]
 
 
 def test_shares_are_wilson_s() -> None:
     for k, n in ((0, 5), (3, 10), (7, 7)):
         expected = stats.binomtest(k, n).proportion_ci(0.95, "wilson")
-        value, low, high = share(np.array([k]), np.array([n]))
+        value, low, high = fraction(np.array([k]), np.array([n]))
         assert (value[0], low[0], high[0]) == pytest.approx((k / n, expected.low, expected.high), abs=1e-9)
 
 

@@ -8,18 +8,20 @@ that is right for those words that are picked out of many.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from limelight.core.arrays import Array, Floats, Integers
 from limelight.core.progress import SILENT, Progress
+from limelight.corpus.analysis.flat_rows import COLUMNS, Flat, Question, flat
+from limelight.corpus.analysis.lines import Plain, lines_of
 from limelight.corpus.analysis.means import Picked, Sums, Values
-from limelight.corpus.analysis.stop_words import is_folded
-from limelight.corpus.analysis.words import LEAST_TEXTS, MOST_WORDS, plain
-from limelight.corpus.store.flat_rows import COLUMNS, Flat, Question, flat, lookup
+from limelight.corpus.analysis.vocabulary import Vocabulary
+from limelight.corpus.analysis.words import LEAST_TEXTS, MOST_WORDS
 from limelight.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One word in both runs: its mean effects, and `difference` = `second` - `first`, from `low` to `high`.
+class Difference(Plain):
+    """One word in both runs: its mean effects, and `difference` = `second` - `first`, from `low` to `high`; `told` says
+    whether it is significant.
 
     `row` and `other_row`: the texts of the first and of the second run that show it best.
     """
@@ -48,23 +51,14 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Differences:
-    """The words of one question; those told from zero first, the largest differences first. `level`: of the intervals;
+class Differences(Plain):
+    """The words of one question; the significant ones first, the largest differences first. `level`: of the intervals;
     `compared`: how many words there were to pick from."""
 
     question: Question
     level: float
     compared: int
     lines: tuple[Difference, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {
-            "question": self.question._asdict(),
-            "level": self.level,
-            "compared": self.compared,
-            "lines": [{name: plain(value) for name, value in asdict(line).items()} for line in self.lines],
-        }
 
 
 @dataclass(frozen=True)
@@ -109,24 +103,21 @@ def compare(
                 f"the two runs were asked for different things, so their weights cannot be compared: {name} is "
                 f"{shown(one)} in {first.folder} and {shown(other)} in {second.folder}; run both alike"
             )
-    paired = same_texts(first, second)
-    both = _Both(paired=paired)
+    both = _Both(paired=same_texts(first, second), pairs=first.layout.pairs)
     progress.begin("comparing the runs", len(first.shards()))
     try:
-        if paired:
-            both.read_together(first, second, progress)
-        else:
-            both.read_apart(first, second, progress)
+        both.read(first, second, progress)
     finally:
         progress.end()
-    if not both.common:
+    common = [question for question in both.first if question in both.second]
+    if not common:
         raise InputError(
             "the two runs have no question in common: they were asked about different labels, or nothing is explained "
             "yet; run both for the same target"
         )
-    tables = tuple(both.differences(question, first.layout.pairs, all_words, least_texts) for question in both.common)
+    tables = tuple(both.differences(question, all_words, least_texts) for question in common)
     only = tuple(sorted(set(first.methods) ^ set(second.methods)))
-    return Compared(paired, both.texts, both.other_target, only, tables)
+    return Compared(both.paired, both.texts, both.other_target, only, tables)
 
 
 def same_texts(first: Corpus, second: Corpus) -> bool:
@@ -140,162 +131,123 @@ def same_texts(first: Corpus, second: Corpus) -> bool:
 class _Both:
     """Sums of two runs over the same words."""
 
-    def __init__(self, *, paired: bool) -> None:
-        self._paired = paired
-        self._index: dict[str, int] = {}
-        self.first: dict[Question, Sums] = {}
-        self.second: dict[Question, Sums] = {}
-        self._between: dict[Question, Sums] = {}
+    def __init__(self, *, paired: bool, pairs: bool) -> None:
+        self.paired = paired
+        self._vocabulary = Vocabulary(pairs=pairs)
+        self.first: dict[Question, Sums] = defaultdict(Sums)
+        self.second: dict[Question, Sums] = defaultdict(Sums)
+        self._between: dict[Question, Sums] = defaultdict(Sums)
         self.texts = self.other_target = 0
 
-    @property
-    def common(self) -> list[Question]:
-        return [question for question in self.first if question in self.second]
-
-    def read_apart(self, first: Corpus, second: Corpus, progress: Progress) -> None:
-        for corpus, sums in ((first, self.first), (second, self.second)):
-            for table in corpus.tables(COLUMNS):
-                shard = flat(table, corpus.layout)
-                ids = lookup(shard.words, self._index)
-                for question, rows in _asked(shard).items():
-                    sums.setdefault(question, Sums()).add(shard.values(rows, ids))
-                self.texts += sum(1 for _ in shard.documents())
-                self._check_size()
-                progress.advance(corpus is first)
-
-    def read_together(self, first: Corpus, second: Corpus, progress: Progress) -> None:
-        """Document by document: shards of the two may hold different numbers of them."""
+    def read(self, first: Corpus, second: Corpus, progress: Progress) -> None:
+        """Read the shards of both runs; document by document where texts are compared with themselves, since shards of
+        the two may hold different numbers of them."""
         others = _Rows(second)
-        for table in first.tables(COLUMNS):
-            here = flat(table, first.layout)
-            ids = lookup(here.words, self._index)
-            rows = [head.row for head in here.heads]
-            for there in others.upto(rows[-1] if rows else 0):
-                self._add_pairs(here, ids, there, lookup(there.words, self._index))
-            self._check_size()
-            progress.advance(1)
-
-    def _check_size(self) -> None:
-        if len(self._index) > 2 * MOST_WORDS:
-            raise InputError(
-                f"the two runs have more than {2 * MOST_WORDS:,} different features together, too many to compare: "
-                "compare runs of words, or of fewer texts"
-            )
+        for corpus, sums in ((first, self.first),) if self.paired else ((first, self.first), (second, self.second)):
+            for table in corpus.tables(COLUMNS):
+                here = flat(table, corpus.layout)
+                ids = self._vocabulary.numbers(here.words)
+                if self.paired:
+                    for there in others.upto(here.heads[-1].row if here.heads else 0):
+                        self._add_pairs(here, ids, there, self._vocabulary.numbers(there.words))
+                else:
+                    for question, rows in here.by_question().items():
+                        sums[question].add(here.values(rows, ids))
+                    self.texts += sum(1 for _ in here.documents())
+                if len(self._vocabulary) > 2 * MOST_WORDS:
+                    raise InputError(
+                        f"the two runs have more than {2 * MOST_WORDS:,} different features together, too many to "
+                        "compare: compare runs of words, or of fewer texts"
+                    )
+                progress.advance(corpus is first)
 
     def _add_pairs(self, here: Flat, ids: Integers, there: Flat, other_ids: Integers) -> None:
         at = {(head.row, head.question): i for i, head in enumerate(there.heads) if head.question is not None}
-        targets: dict[int, set[Question]] = {}
-        for row, question in at:
-            targets.setdefault(row, set()).add(question)
-        together: dict[Question, tuple[list[int], list[int]]] = {}
+        methods = {(row, question.method) for row, question in at}
+        together: dict[Question, list[tuple[int, int]]] = defaultdict(list)
         compared, changed = set(), set()
         for i, head in enumerate(here.heads):
-            if head.question is None or head.row not in targets:
+            if head.question is None:
                 continue
-            j = at.get((head.row, head.question))
-            if j is None:
-                if any(own.method == head.question.method for own in targets[head.row]):
-                    changed.add(head.row)
-                continue
-            compared.add(head.row)
-            own, other = together.setdefault(head.question, ([], []))
-            own.append(i)
-            other.append(j)
+            if (j := at.get((head.row, head.question))) is not None:
+                compared.add(head.row)
+                together[head.question].append((i, j))
+            elif (head.row, head.question.method) in methods:
+                changed.add(head.row)
         self.texts += len(compared)
         self.other_target += len(changed - compared)
-        for question, (own, other) in together.items():
+        for question, members in together.items():
+            own, other = zip(*members, strict=True)
             one, two = _in_both(here.values(own, ids), there.values(other, other_ids))
-            self.first.setdefault(question, Sums()).add(one)
-            self.second.setdefault(question, Sums()).add(two)
-            apart = Values(
-                one.ids,
-                one.rows,
-                two.weights - one.weights,
-                np.hypot(one.stderr, two.stderr),
-                one.off + two.off,
-                np.zeros(len(one.ids), dtype=np.int64),
-            )
-            self._between.setdefault(question, Sums()).add(apart)
+            stderr, bound = np.hypot(one.stderr, two.stderr), one.bound + two.bound
+            between = Values(one.ids, one.rows, two.weights - one.weights, stderr, bound, np.zeros_like(one.ids))
+            for sums, values in ((self.first, one), (self.second, two), (self._between, between)):
+                sums[question].add(values)
 
-    def differences(self, question: Question, pairs: bool, all_words: bool, least_texts: int) -> Differences:
-        one, two, names = self.first[question], self.second[question], list(self._index)
-        for sums in (one, two):
-            sums.grow(len(names))
-        enough = np.flatnonzero(np.minimum(one["n"][: len(names)], two["n"][: len(names)]) >= max(least_texts, 2))
-        words = {i: (names[i][1:], int(names[i][0])) if pairs else (names[i], None) for i in enough.tolist()}
-        ids = np.array([i for i, (word, _) in words.items() if all_words or not is_folded(word)], dtype=np.int64)
-        mean = two["mean"][ids] - one["mean"][ids]
-        if self._paired:
-            between = self._between[question]
-            between.grow(len(names))
+    def differences(self, question: Question, all_words: bool, least_texts: int) -> Differences:
+        """The words that stand in enough texts of both runs."""
+        one, two, between, size = (
+            self.first[question],
+            self.second[question],
+            self._between[question],
+            len(self._vocabulary),
+        )
+        for sums in (one, two, between):
+            sums.grow(size)
+        ids = np.flatnonzero(np.minimum(one["n"][:size], two["n"][:size]) >= max(least_texts, 2))
+        ids = ids if all_words else ids[~self._vocabulary.is_folded(ids)]
+        if self.paired:
             mean, (error, freedom) = between["mean"][ids], _error(between, ids)
-            off = between["off"][ids] / np.maximum(between["n"][ids], 1)
+            bound = _mean_bound(between, ids)
         else:
-            (error, freedom), off = _welch(_error(one, ids), _error(two, ids)), np.zeros(len(ids))
-            for sums in (one, two):
-                off = off + sums["off"][ids] / np.maximum(sums["n"][ids], 1)
-        picked = Picked.of(mean, error, off, freedom)
-        half = picked.half_width(error, off, freedom)
-        order = np.lexsort((ids, -np.abs(mean), ~picked.told)).tolist()
-        lines = []
-        for k in order:
-            i = int(ids[k])
-            row, other_row = self._examples(question, i, float(mean[k]))
-            lines.append(
-                Difference(
-                    word=words[i][0],
-                    side=words[i][1],
-                    texts=int(one["n"][i]),
-                    other_texts=int(two["n"][i]),
-                    first=float(one["mean"][i]),
-                    second=float(two["mean"][i]),
-                    difference=float(mean[k]),
-                    low=float(mean[k] - half[k]),
-                    high=float(mean[k] + half[k]),
-                    told=bool(picked.told[k]),
-                    row=row,
-                    other_row=other_row,
-                )
-            )
-        return Differences(question, picked.level, len(ids), tuple(lines))
-
-    def _examples(self, question: Question, i: int, mean: float) -> tuple[int, int]:
-        """Where the difference is largest; of different texts where each run goes furthest its own way."""
-        more, less = ("largest_row", "smallest_row") if mean > 0.0 else ("smallest_row", "largest_row")
-        if self._paired:
-            row = int(self._between[question][more][i])
-            return row, row
-        return int(self.first[question][less][i]), int(self.second[question][more][i])
+            mean, (error, freedom) = two["mean"][ids] - one["mean"][ids], _welch(_error(one, ids), _error(two, ids))
+            bound = _mean_bound(one, ids) + _mean_bound(two, ids)
+        picked = Picked.of(mean, error, bound, freedom)
+        half = picked.half_width(error, bound, freedom)
+        # Where the difference is largest; of different texts where each run goes furthest its own way.
+        ends = (between, between) if self.paired else (two, one)
+        more, less = (np.stack([own["smallest_row"][ids], own["largest_row"][ids]]) for own in ends)
+        up, places = (mean > 0.0).astype(np.int64), np.arange(len(ids))
+        words, sides = self._vocabulary.called(ids)
+        columns = {
+            "word": words,
+            "side": sides,
+            "texts": one["n"][ids],
+            "other_texts": two["n"][ids],
+            "first": one["mean"][ids],
+            "second": two["mean"][ids],
+            "difference": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "told": picked.significant,
+            "row": less[up if self.paired else 1 - up, places],
+            "other_row": more[up, places],
+        }
+        order = np.lexsort((ids, -np.abs(mean), ~picked.significant))
+        return Differences(question, picked.level, len(ids), lines_of(Difference, columns, order.tolist()))
 
 
 class _Rows:
     """The shards of a run as they are needed; a shard may be asked for again, up to a row beyond which it goes on."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus, self._tables, self._last = corpus, corpus.tables(COLUMNS), None
+        self._shards = (flat(table, corpus.layout) for table in corpus.tables(COLUMNS))
+        self._last: Flat | None = None
 
     def upto(self, row: int) -> Iterator[Flat]:
         """The shards that hold rows up to this one, beginning with the last that was given."""
         if self._last is not None:
             yield self._last
         while self._last is None or self._last.heads[-1].row < row:
-            table = next(self._tables, None)
-            if table is None:
+            self._last = next((shard for shard in self._shards if shard.heads), None)
+            if self._last is None:
                 return
-            shard = flat(table, self._corpus.layout)
-            if len(shard):
-                self._last = shard
-                yield shard
-
-    _last: Flat | None
+            yield self._last
 
 
-def _asked(shard: Flat) -> dict[Question, list[int]]:
-    asked: dict[Question, list[int]] = {}
-    for i, head in enumerate(shard.heads):
-        if head.question is not None:
-            asked.setdefault(head.question, []).append(i)
-    return asked
+def _mean_bound(sums: Sums, ids: Array) -> Floats:
+    bound: Floats = sums["bound"][ids] / np.maximum(sums["n"][ids], 1)
+    return bound
 
 
 def _in_both(one: Values, two: Values) -> tuple[Values, Values]:
@@ -314,7 +266,7 @@ def _error(sums: Sums, ids: Array) -> tuple[Floats, Floats]:
 
 
 def _welch(one: tuple[Floats, Floats], two: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Of a difference of independent means, with the degrees of freedom of Welch and Satterthwaite."""
+    """The standard error of a difference of independent means, with Welch's degrees of freedom."""
     a, b = one[0] ** 2, two[0] ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = (a + b) ** 2 / (a**2 / one[1] + b**2 / two[1])

@@ -1,10 +1,10 @@
 """How far methods disagree about a text, beyond what sampling explains.
 
-Each method hands out its weights: divided by the sum of their absolute values they are shares a_j, with the signs of
-the weights. Two methods disagree by half of Σ |a_j - b_j|: 0 where they are proportional, 1 where they name different
-words, or the same with opposite signs. Where one of them gives no signs, those of the other do not count.
+The weights of a method divided by the sum of their absolute values are fractions a_j, with the signs of the weights.
+Two methods disagree by half of Σ |a_j - b_j|: 0 where they are proportional, 1 where they name different words, or the
+same with opposite signs. Where one of them gives no signs, those of the other do not count.
 
-Errors of the weights make two methods look apart. A vector w with errors e has shares that are off by no more than
+Errors of the weights make two methods look apart. A vector w with errors e has fractions that are off by no more than
 2 Σ |e_j| / Σ |w_j| together, so the methods disagree by at least what was seen less Σ |e_j| / Σ |w_j| of each; for
 normal errors Σ |e_j| is below sqrt(2/π) Σ s_j + 1.96 sqrt((1 - 2/π) Σ s_j²) in 97.5 % of cases where they are
 independent, and bounds are added as they are.
@@ -13,6 +13,7 @@ independent, and bounds are added as they are.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,17 +21,20 @@ from itertools import combinations
 import numpy as np
 
 from limelight.core.arrays import Floats
+from limelight.corpus.analysis.flat_rows import Flat
+from limelight.corpus.analysis.lines import Plain, lines_of
 from limelight.corpus.analysis.means import FOLDED_NORMAL, Sums, Values
-from limelight.corpus.store.flat_rows import Flat
+from limelight.corpus.store.schema import Layout
 from limelight.explanation.significance import INTERVAL
 
 _SPREAD = math.sqrt(1.0 - 2.0 / math.pi)
 """The standard deviation of the absolute value of a normal error, in standard errors."""
+NOT_COMPARED = (math.nan, math.nan, -1)
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Of two methods about one text: what was seen, and the least that is left when errors are allowed for."""
+    """Two methods about one text: what was seen, and the least that is left when errors are allowed for."""
 
     methods: tuple[str, str]
     seen: float
@@ -38,9 +42,9 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class PairOfMethods:
+class PairOfMethods(Plain):
     """Two methods over all texts: their mean disagreement from `low` to `high`, the mean of `at_least`, and the texts
-    in which a word is told from zero by both with opposite signs; None where one of them gives no signs."""
+    in which a word is significant for both with opposite signs; None where one of them gives no signs."""
 
     methods: tuple[str, str]
     texts: int
@@ -62,43 +66,35 @@ def disagreement(one: Floats, other: Floats, noise: float, *, signed: bool) -> t
     return seen, max(seen - noise, 0.0)
 
 
-def noise_of(weights: Floats, stderr: Floats, off: Floats) -> float:
-    """The errors of the weights together, as a share of all that the weights hand out."""
-    handed_out = float(np.abs(weights).sum())
+def noise_of(weights: Floats, stderr: Floats, bound: Floats) -> float:
+    """The errors of the weights together, as a fraction of the sum of absolute weights."""
+    size = float(np.abs(weights).sum())
     errors = FOLDED_NORMAL * float(stderr.sum()) + INTERVAL * _SPREAD * float(np.sqrt((stderr**2).sum()))
-    total = errors + float(off.sum())
-    return total / handed_out if handed_out > 0.0 else math.inf
+    return (errors + float(bound.sum())) / size if size > 0.0 else math.inf
 
 
 class Disagreements:
-    """Of all pairs of methods over a corpus, document by document."""
+    """Disagreements of all pairs of methods over a corpus, document by document."""
 
-    def __init__(self, signed: dict[str, bool]) -> None:
-        self._signed = signed
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
         self._pairs: dict[tuple[str, str], int] = {}
         self._seen, self._least = Sums(), Sums()
-        self._contradicted: dict[tuple[str, str], int] = {}
+        self._contradicted: Counter[tuple[str, str]] = Counter()
 
-    def add(self, flat: Flat) -> list[Disagreement | None]:
-        """For each document of a shard the largest disagreement, by what is certain of it; None where no two methods
-        can be compared."""
-        largest: list[Disagreement | None] = []
-        every: list[tuple[int, int, Disagreement]] = []
-        for document in flat.documents():
-            found = list(self._of(flat, document))
-            row = flat.heads[document[0]].row
-            every += [(self._pairs.setdefault(own.methods, len(self._pairs)), row, own) for own in found]
-            largest.append(max(found, key=lambda own: (own.at_least, own.seen)) if found else None)
-        ids, rows = (np.array([own[k] for own in every], dtype=np.int64) for k in (0, 1))
-        nothing, untold = np.zeros(len(every)), np.zeros(len(every), dtype=np.int64)
-        for sums, numbers in (
-            (self._seen, [own.seen for _, _, own in every]),
-            (self._least, [own.at_least for _, _, own in every]),
-        ):
-            sums.add(Values(ids, rows, np.array(numbers), nothing, nothing, untold))
-        return largest
+    def add(self, flat: Flat) -> list[tuple[float, float, int]]:
+        """Add a shard; returns the largest disagreement about each document, by what is certain of it: what was seen,
+        the least of it, and the number of the pair; NOT_COMPARED where no two methods can be compared."""
+        every = [list(self._of(flat, document)) for document in flat.documents()]
+        found = [own for document in every for own in document]
+        ids = np.array([self._pairs.setdefault(own.methods, len(self._pairs)) for own in found], dtype=np.int64)
+        zeros, none = np.zeros(len(ids)), np.zeros_like(ids)
+        for sums, numbers in ((self._seen, [own.seen for own in found]), (self._least, [o.at_least for o in found])):
+            sums.add(Values(ids, none, np.array(numbers), zeros, zeros, none))
+        largest = [max(own, key=lambda one: (one.at_least, one.seen), default=None) for own in every]
+        return [NOT_COMPARED if o is None else (o.seen, o.at_least, self._pairs[o.methods]) for o in largest]
 
-    def _of(self, flat: Flat, document: range) -> Iterator[Disagreement]:
+    def _of(self, flat: Flat, document: list[int]) -> Iterator[Disagreement]:
         for i, j in combinations(document, 2):
             one, other = flat.heads[i].question, flat.heads[j].question
             if one is None or other is None or one.method == other.method or one[1:] != other[1:]:
@@ -106,40 +102,33 @@ class Disagreements:
             here, there = flat.members(i), flat.members(j)
             if not np.array_equal(flat.codes[here], flat.codes[there]):
                 continue
-            signed = self._signed.get(one.method, True) and self._signed.get(other.method, True)
             methods = (one.method, other.method)
-            noise = sum(noise_of(flat.weights[own], flat.stderr[own], flat.off[own]) for own in (here, there))
+            signed = all(map(self._layout.is_signed, methods))
+            noise = sum(noise_of(flat.weights[own], flat.stderr[own], flat.bound[own]) for own in (here, there))
             seen, least = disagreement(flat.weights[here], flat.weights[there], noise, signed=signed)
             if math.isnan(seen):
                 continue
-            if signed:
-                opposite = bool((flat.told[here] * flat.told[there] < 0).any())
-                self._contradicted[methods] = self._contradicted.get(methods, 0) + opposite
+            self._contradicted[methods] += bool((flat.signs[here] * flat.signs[there] < 0).any())
             yield Disagreement(methods, seen, least)
-
-    def number(self, methods: tuple[str, str]) -> int:
-        return self._pairs[methods]
 
     @property
     def names(self) -> list[tuple[str, str]]:
+        """All pairs of methods, by their numbers."""
         return list(self._pairs)
 
     def pairs(self) -> list[PairOfMethods]:
         """All pairs of methods, those that disagree most first."""
-        if not self._pairs:
-            return []
         ids = np.arange(len(self._pairs))
-        seen, least = self._seen.means(ids), self._least["mean"][ids]
-        lines = [
-            PairOfMethods(
-                methods,
-                int(seen.texts[k]),
-                float(seen.mean[k]),
-                max(float(seen.low[k]), 0.0),
-                min(float(seen.high[k]), 1.0),
-                float(least[k]),
-                self._contradicted.get(methods),
-            )
-            for methods, k in self._pairs.items()
-        ]
-        return sorted(lines, key=lambda line: -line.mean)
+        seen = self._seen.means(ids)
+        columns = {
+            "methods": self.names,
+            "texts": seen.texts,
+            "mean": seen.mean,
+            "low": np.maximum(seen.low, 0.0),
+            "high": np.minimum(seen.high, 1.0),
+            "at_least": self._least["mean"][ids],
+            "contradicted": [
+                self._contradicted[own] if all(map(self._layout.is_signed, own)) else None for own in self._pairs
+            ],
+        }
+        return sorted(lines_of(PairOfMethods, columns, range(len(ids))), key=lambda line: -line.mean)

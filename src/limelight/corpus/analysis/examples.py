@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.texts import documents_at
-from limelight.corpus.store.flat_rows import Question
 from limelight.explanation.significance import evidence
 
 if TYPE_CHECKING:
@@ -40,16 +40,14 @@ class Examples:
     _shown: dict[tuple[Question, str, int | None, int], int] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
-        """Take a text up, for all words that have a weight told from zero in it."""
+        """Add a text, for all words that have a significant weight in it."""
         self.documents[document.row] = document
         for explanation in document.explanations:
             question = Question(explanation.method, explanation.target, explanation.against)
-            told = evidence(explanation).told
-            sides: Iterable[int | None] = explanation.sides or [None] * len(explanation)
-            for word, side, weight, is_told in zip(explanation.features, sides, explanation.weights, told, strict=True):
-                if is_told:
-                    for sign in (0, int(np.sign(weight))):
-                        self._shown.setdefault((question, word, side, sign), document.row)
+            for j in np.flatnonzero(evidence(explanation).told).tolist():
+                side = None if explanation.sides is None else explanation.sides[j]
+                for sign in (0, int(np.sign(explanation.weights[j]))):
+                    self._shown.setdefault((question, explanation.features[j], side, sign), document.row)
 
     def row(self, wish: Wish) -> int | None:
         """The text that shows a word: the one where its weight is largest, or another; None where there is none."""
@@ -58,10 +56,6 @@ class Examples:
     def number(self, method: str) -> int:
         """A method's number, by which rows of a page are found."""
         return self.methods.index(method)
-
-    @property
-    def rows(self) -> list[int]:
-        return sorted(self.documents)
 
 
 def choose(

@@ -1,20 +1,21 @@
-"""What a report says of a corpus, before it is drawn: the lines of its tables, and the texts that show them."""
+"""The findings of a report, before they are written: the lines of its tables, and the texts that show them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.analysis.comparison import Compared, compare
 from limelight.corpus.analysis.disagreement import PairOfMethods
 from limelight.corpus.analysis.examples import Examples, Wish, choose
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import Accuracy, Confusion, GuiltyWord, Mistake
 from limelight.corpus.analysis.summary import Summary, summary_of
 from limelight.corpus.analysis.texts import TextTable, text_table
 from limelight.corpus.analysis.words import LEAST_TEXTS, WordLine, WordTable
-from limelight.corpus.store.flat_rows import Question
 
 if TYPE_CHECKING:
     from limelight.corpus.store.reading import Corpus
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 WORDS_SHOWN = 300
 """Words of a question on the page, of those with the largest mean effects; all of them are in the tables beside it."""
 ABSOLUTE_SHOWN = 60
-"""Of those with the largest mean absolute effects, where they are not among the others."""
+"""Words with the largest mean absolute effects, where they are not among the others."""
 SIGNS_SHOWN = 40
 FIRST = 40
 """Words of a question that are the first to be given an example."""
@@ -35,7 +36,7 @@ TEXTS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Words:
-    """Of one question: what is shown, and all of it. A method without signs has no `signs`."""
+    """The words of one question: what is shown, and all of it. A method without signs has no `signs`."""
 
     shown: tuple[WordLine, ...]
     every: WordTable
@@ -66,13 +67,6 @@ class Findings:
     examples: Examples
     other_examples: Examples
 
-    def is_signed(self, method: str) -> bool:
-        return self.corpus.layout.methods.get(method, (method, True))[1]
-
-    def called(self, method: str) -> str:
-        """What a method is called in front of people."""
-        return self.corpus.layout.methods.get(method, (method, True))[0]
-
 
 def find(
     corpus: Corpus,
@@ -97,7 +91,9 @@ def find(
         for method in summary.mistakes.methods(own.mistake)
     }
     listed = [line.row for line in (*disagreed.lines, *wrong.lines)]
-    wishes = [*_of_mistakes(guilty), *_interleaved([list(_wishes(own)) for own in words])]
+    # The first of each question, then the second of each, and so on.
+    in_turns = (wish for own in zip_longest(*map(_wishes, words)) for wish in own if wish is not None)
+    wishes = [*_of_mistakes(guilty), *in_turns]
     other = Examples()
     if compared is not None and against is not None:
         wishes = [*_of_differences(compared), *wishes]
@@ -122,14 +118,13 @@ def find(
 
 
 def _words(corpus: Corpus, summary: Summary, question: Question, all_words: bool, least_texts: int) -> Words:
-    signed = corpus.layout.methods.get(question.method, ("", True))[1]
     every = summary.words.table(question, all_words=all_words, least_texts=least_texts)
     absolute = summary.words.table(
         question, order="absolute", all_words=all_words, least_texts=least_texts, limit=ABSOLUTE_SHOWN
     )
     lines = {(line.word, line.side): line for line in (*every.lines[:WORDS_SHOWN], *absolute.lines)}
     signs = summary.words.table(question, order="signs", all_words=all_words, least_texts=least_texts)
-    return Words(tuple(lines.values()), every, signs if signed else None)
+    return Words(tuple(lines.values()), every, signs if corpus.layout.is_signed(question.method) else None)
 
 
 def wish_of(question: Question, line: WordLine, sign: int) -> Wish:
@@ -148,12 +143,6 @@ def _wishes(words: Words) -> Iterator[Wish]:
     for line in words.signs.lines[:SIGNS_SHOWN] if words.signs is not None else ():
         yield from (wish_of(words.question, line, sign) for sign in (1, -1))
     yield from firsts[FIRST:]
-
-
-def _interleaved(lists: list[list[Wish]]) -> Iterator[Wish]:
-    """The first of each list, then the second of each, and so on."""
-    for k in range(max(map(len, lists), default=0)):
-        yield from (own[k] for own in lists if k < len(own))
 
 
 def _of_mistakes(guilty: dict[tuple[str, Mistake], list[GuiltyWord]]) -> list[Wish]:

@@ -6,7 +6,7 @@ taken as drawn from texts like these, each with samples of its own, so the varia
     mean ± t_{n-1} · sqrt(max(variance of w, mean of s²) / n)
 
 covers the mean over texts like these. The maximum only matters for few texts, whose weights may be alike by chance.
-What is off beside sampling (proven bounds, rounding) is added as it is, since it may be the same in all texts.
+The error beside sampling (proven bounds, rounding) is added as it is, since it may be the same in all texts.
 
 Of m words with an interval each those that exclude 0 are read. The rule of Benjamini and Hochberg (1995) picks R words
 with at most 5 % false discoveries expected; intervals at the level 1 - 0.05 R / m then have the false coverage of 5 %
@@ -16,7 +16,7 @@ among those picked (Benjamini and Yekutieli, 2005), and a word is picked exactly
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -42,72 +42,54 @@ class Columns:
         return self._arrays[name]
 
     def grow(self, size: int) -> None:
-        """Room for so many."""
+        """Make room for so many."""
         have = len(next(iter(self._arrays.values())))
         if size > have:
-            more = max(size, 2 * have) - have
-            for name, fill in self._fills.items():
-                self._arrays[name] = np.concatenate([self._arrays[name], np.full(more, fill)])
+            self._append(max(size - have, have))
 
     def keep(self, chosen: Integers) -> None:
         """Only these, in this order."""
+        self.grow(int(chosen.max(initial=0)) + 1)
+        self._arrays = {name: array[chosen] for name, array in self._arrays.items()}
+        self._append(_ROOM)
+
+    def _append(self, more: int) -> None:
         for name, fill in self._fills.items():
-            room = np.full(max(_ROOM, len(chosen)), fill)
-            room[: len(chosen)] = self._arrays[name][chosen]
-            self._arrays[name] = room
+            self._arrays[name] = np.concatenate([self._arrays[name], np.full(more, fill)])
 
 
 @dataclass(frozen=True)
 class Values:
     """One value per text and word: `ids` of the words, `rows` of the texts, weights with their errors.
 
-    `stderr` is 0 where nothing was sampled, `off` the error beside sampling, `told` the sign of a weight that is told
-    from zero and 0 of all others.
+    `stderr` is 0 where nothing was sampled, `bound` the error beside sampling, `signs` the sign of a weight that is
+    significant and 0 of all others.
     """
 
     ids: Integers
     rows: Integers
     weights: Floats
     stderr: Floats
-    off: Floats
-    told: Integers
+    bound: Floats
+    signs: Integers
 
     def __getitem__(self, chosen: Array) -> Values:
-        return Values(
-            self.ids[chosen],
-            self.rows[chosen],
-            self.weights[chosen],
-            self.stderr[chosen],
-            self.off[chosen],
-            self.told[chosen],
-        )
+        return Values(*(own[chosen] for own in vars(self).values()))
 
     def times(self, sign: Floats) -> Values:
-        """The same in the other direction, where the sign is -1."""
-        told = (self.told * sign).astype(np.int64)
-        return Values(self.ids, self.rows, self.weights * sign, self.stderr, self.off, told)
+        """These values in the other direction, where the sign is -1."""
+        return replace(self, weights=self.weights * sign, signs=(self.signs * sign).astype(np.int64))
 
 
-class Sums:
+class Sums(Columns):
     """Running sums of the weights of words over texts, all that means and intervals need; nothing grows with texts."""
 
     def __init__(self) -> None:
-        numbers = ("mean", "squares", "absolute", "absolute_squares", "variance", "stderr", "off")
-        counts = ("n", "speaks_for", "speaks_against")
-        self._columns = Columns(
-            dict.fromkeys(numbers, 0.0)
-            | dict.fromkeys(counts, 0)
-            | {"largest": -math.inf, "smallest": math.inf, "largest_row": 0, "smallest_row": 0}
+        numbers = ("mean", "squares", "absolute", "absolute_squares", "variance", "stderr", "bound")
+        counts = ("n", "speaks_for", "speaks_against", "largest_row", "smallest_row")
+        super().__init__(
+            {**dict.fromkeys(numbers, 0.0), **dict.fromkeys(counts, 0), "largest": -math.inf, "smallest": math.inf}
         )
-
-    def __getitem__(self, name: str) -> Array:
-        return self._columns[name]
-
-    def keep(self, chosen: Integers) -> None:
-        self._columns.keep(chosen)
-
-    def grow(self, size: int) -> None:
-        self._columns.grow(size)
 
     def add(self, values: Values) -> None:
         """Some more texts. Deviations are summed about running means (Chan, Golub and LeVeque, 1979)."""
@@ -115,44 +97,44 @@ class Sums:
             return
         ids, own = np.unique(values.ids, return_inverse=True)
         self.grow(int(ids[-1]) + 1)
-        count = np.bincount(own)
-        columns, before = self._columns, self._columns["n"][ids].copy()
+        count, before = np.bincount(own), self["n"][ids]
         for mean, squares, weights in (
             ("mean", "squares", values.weights),
             ("absolute", "absolute_squares", np.abs(values.weights)),
         ):
             here = np.bincount(own, weights) / count
-            apart = here - columns[mean][ids]
+            apart = here - self[mean][ids]
             spread = np.bincount(own, (weights - here[own]) ** 2)
-            columns[squares][ids] += spread + apart**2 * (before * count / (before + count))
-            columns[mean][ids] += apart * count / (before + count)
-        columns["n"][ids] += count
-        columns["variance"][ids] += np.bincount(own, values.stderr**2)
-        columns["stderr"][ids] += np.bincount(own, values.stderr)
-        columns["off"][ids] += np.bincount(own, values.off)
-        columns["speaks_for"][ids] += np.bincount(own, values.told > 0).astype(np.int64)
-        columns["speaks_against"][ids] += np.bincount(own, values.told < 0).astype(np.int64)
-        order = np.lexsort((values.weights, own))
-        ends = np.cumsum(count)
-        self._extreme("largest", ids, values, order[ends - 1], np.greater)
-        self._extreme("smallest", ids, values, order[ends - count], np.less)
-
-    def _extreme(self, name: str, ids: Integers, values: Values, at: Integers, beyond: np.ufunc) -> None:
-        """The text in which a word has its largest, or smallest, weight."""
-        changes = beyond(values.weights[at], self._columns[name][ids])
-        self._columns[name][ids[changes]] = values.weights[at[changes]]
-        self._columns[f"{name}_row"][ids[changes]] = values.rows[at[changes]]
+            self[squares][ids] += spread + apart**2 * (before * count / (before + count))
+            self[mean][ids] += apart * count / (before + count)
+        self["n"][ids] += count
+        for name, numbers in (
+            ("variance", values.stderr**2),
+            ("stderr", values.stderr),
+            ("bound", values.bound),
+            ("speaks_for", values.signs > 0),
+            ("speaks_against", values.signs < 0),
+        ):
+            self[name][ids] += np.bincount(own, numbers).astype(self[name].dtype)
+        order, ends = np.lexsort((values.weights, own)), np.cumsum(count)
+        for name, at, beyond in (
+            ("largest", order[ends - 1], np.greater),
+            ("smallest", order[ends - count], np.less),
+        ):
+            changes = beyond(values.weights[at], self[name][ids])
+            self[name][ids[changes]] = values.weights[at[changes]]
+            self[f"{name}_row"][ids[changes]] = values.rows[at[changes]]
 
     def means(self, ids: Integers) -> Means:
         """The means of these words, as one family of intervals."""
         n = self["n"][ids].astype(np.float64)
         variance, sampled = _divided(self["squares"][ids], n - 1.0), _divided(self["variance"][ids], n)
         error = np.sqrt(np.fmax(variance, sampled) / n)
-        off = _divided(self["off"][ids], n)
-        chosen = Picked.of(self["mean"][ids], error, off, n - 1.0)
-        half = chosen.half_width(error, off, n - 1.0)
+        bound = _divided(self["bound"][ids], n)
+        chosen = Picked.of(self["mean"][ids], error, bound, n - 1.0)
+        half = chosen.half_width(error, bound, n - 1.0)
         mean, absolute = self["mean"][ids], self["absolute"][ids]
-        spread = chosen.half_width(np.sqrt(_divided(self["absolute_squares"][ids], n - 1.0) / n), off, n - 1.0)
+        spread = chosen.half_width(np.sqrt(_divided(self["absolute_squares"][ids], n - 1.0) / n), bound, n - 1.0)
         # Noise makes absolute values larger, by no more than its own absolute value: the low end allows for it.
         raised = FOLDED_NORMAL * _divided(self["stderr"][ids], n)
         return Means(
@@ -160,8 +142,8 @@ class Sums:
             mean,
             mean - half,
             mean + half,
-            INTERVAL * np.sqrt(sampled / n) + off,
-            chosen.told,
+            INTERVAL * np.sqrt(sampled / n) + bound,
+            chosen.significant,
             absolute,
             np.maximum(absolute - spread - raised, 0.0),
             absolute + spread,
@@ -171,10 +153,10 @@ class Sums:
 
 @dataclass(frozen=True)
 class Means:
-    """For each word: texts, mean with the ends of its interval, and the same of absolute values.
+    """For each word: texts, mean with the ends of its interval, and those of absolute values.
 
     `sampling` is half of the 95 % interval for the mean over these very texts: sampling alone. `level` is that of all
-    intervals; `told` says which means are told from zero.
+    intervals; `significant` says which means are distinguishable from zero.
     """
 
     texts: Integers
@@ -182,7 +164,7 @@ class Means:
     low: Floats
     high: Floats
     sampling: Floats
-    told: npt.NDArray[np.bool_]
+    significant: npt.NDArray[np.bool_]
     absolute: Floats
     absolute_low: Floats
     absolute_high: Floats
@@ -191,16 +173,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Picked:
-    """Which of many means are told from zero, and the level of intervals that are right for those picked."""
+    """Which of many means are significant, and the level of intervals that are right for those picked."""
 
-    told: npt.NDArray[np.bool_]
+    significant: npt.NDArray[np.bool_]
     level: float
 
     @classmethod
-    def of(cls, mean: Floats, error: Floats, off: Floats, freedom: Floats) -> Picked:
+    def of(cls, mean: Floats, error: Floats, bound: Floats, freedom: Floats) -> Picked:
         """`freedom` are degrees of freedom: a mean of fewer than one is never picked."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            beyond = np.maximum(np.abs(mean) - off, 0.0)
+            beyond = np.maximum(np.abs(mean) - bound, 0.0)
             z = as_normal(np.where(beyond == 0.0, 0.0, beyond / error), freedom)
         p = np.array([math.erfc(own / math.sqrt(2.0)) if own == own else 1.0 for own in z.tolist()])
         family = int((freedom >= 1.0).sum())
@@ -208,15 +190,15 @@ class Picked:
         order = np.argsort(p, kind="stable")
         passed = np.flatnonzero(p[order][:family] <= FALSE_DISCOVERIES * np.arange(1, family + 1) / max(family, 1))
         picked = int(passed[-1]) + 1 if len(passed) else 0
-        told = np.zeros(len(p), dtype=bool)
-        told[order[:picked]] = True
-        return cls(told, 1.0 - FALSE_DISCOVERIES * max(picked, 1) / max(family, 1))
+        significant = np.zeros(len(p), dtype=bool)
+        significant[order[:picked]] = True
+        return cls(significant, 1.0 - FALSE_DISCOVERIES * max(picked, 1) / max(family, 1))
 
-    def half_width(self, error: Floats, off: Floats, freedom: Floats) -> Floats:
+    def half_width(self, error: Floats, bound: Floats, freedom: Floats) -> Floats:
         """Half of each interval; infinite where there is one text alone."""
         z = -_NORMAL.inv_cdf((1.0 - self.level) / 2.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return np.where(freedom >= 1.0, as_student(z, freedom) * error, np.inf) + off
+            return np.where(freedom >= 1.0, as_student(z, freedom) * error, np.inf) + bound
 
 
 def as_normal(t: Floats, freedom: Floats) -> Floats:
@@ -229,7 +211,7 @@ def as_normal(t: Floats, freedom: Floats) -> Floats:
 
 
 def as_student(z: float, freedom: Floats) -> Floats:
-    """Its inverse: the limit of Student's t that is as rare as z."""
+    """The limit of Student's t that is as rare as z: the inverse of `as_normal`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.sqrt(freedom * np.expm1((z * _scale(freedom)) ** 2 / freedom))
 
@@ -243,8 +225,8 @@ def _divided(total: Array, count: Floats) -> Floats:
         return np.where(count > 0.0, total / np.maximum(count, 1e-300), np.nan)
 
 
-def share(part: Array, whole: Array) -> tuple[Floats, Floats, Floats]:
-    """A share of texts and the ends of its 95 % interval, by Wilson's formula (1927); NaN where there are no texts."""
+def fraction(part: npt.ArrayLike, whole: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """A fraction of texts and the ends of its 95 % interval, by Wilson's formula (1927); NaN of no texts."""
     n = np.asarray(whole, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.asarray(part, dtype=np.float64) / n

@@ -6,16 +6,19 @@ for the label that the model gave, or against the true one, whichever was explai
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from limelight.core.arrays import Integers
-from limelight.corpus.analysis.means import Columns, Sums, share
-from limelight.corpus.analysis.stop_words import is_folded
-from limelight.corpus.analysis.words import LEAST_TEXTS, WordSums, plain
-from limelight.corpus.store.flat_rows import Flat, is_wrong
+from limelight.corpus.analysis.flat_rows import Flat
+from limelight.corpus.analysis.lines import Plain, lines_of
+from limelight.corpus.analysis.means import Columns, Sums, fraction
+from limelight.corpus.analysis.vocabulary import Vocabulary
+from limelight.corpus.analysis.words import LEAST_TEXTS
+from limelight.corpus.store.schema import Layout
 
 NO_LABEL = "no label"
 """What a model says whose labels do not exclude each other, where it gives none of them a chance of one half."""
@@ -41,12 +44,12 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class GuiltyWord:
+class GuiltyWord(Plain):
     """A word in texts that are wrong in the same way.
 
-    `texts` of them hold it, of `of` that hold it and were given this label: their share is `rate`, from `rate_low` to
-    `rate_high`. `push` is its mean effect towards the mistake in them, from `low` to `high`; `total` is the sum of it.
-    `row` is the text in which it pushes most.
+    `texts` of them hold it, of `of` that hold it and were given this label: `rate` is the one divided by the other,
+    from `rate_low` to `rate_high`. `push` is its mean effect towards the mistake in them, from `low` to `high`, `told`
+    whether that is significant, `total` the sum of it. `row` is the text in which it pushes most.
     """
 
     word: str
@@ -63,9 +66,6 @@ class GuiltyWord:
     total: float
     row: int
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in asdict(self).items()}
-
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -76,67 +76,60 @@ class Accuracy:
 
     @property
     def share(self) -> tuple[float, float, float]:
-        """Of right texts, and the ends of its 95 % interval."""
-        found = share(np.array([self.labelled - self.wrong]), np.array([self.labelled]))
-        value, low, high = (float(own[0]) for own in found)
+        """The fraction of texts that are right, and the ends of its 95 % interval."""
+        value, low, high = map(float, fraction(self.labelled - self.wrong, self.labelled))
         return value, low, high
 
 
 class Mistakes:
     """Counts and sums of the texts that have a true label."""
 
-    def __init__(self, words: WordSums, signed: dict[str, bool]) -> None:
-        self._words, self._signed = words, signed
+    def __init__(self, vocabulary: Vocabulary, layout: Layout) -> None:
+        self._vocabulary, self._layout = vocabulary, layout
         self._pushed: dict[tuple[str, Mistake], Sums] = {}
-        self._held: dict[str, Columns] = {}
-        self._labelled: dict[str, int] = {}
-        self._confused: dict[Mistake, int] = {}
-        self._wrong = 0
-        words.follow(self._keep)
+        self._held: dict[str, Columns] = defaultdict(lambda: Columns({"texts": 0}))
+        self._labelled: Counter[str] = Counter()
+        self._confused: Counter[Mistake] = Counter()
 
-    def _keep(self, chosen: Integers) -> None:
-        tables: list[Sums | Columns] = [*self._pushed.values(), *self._held.values()]
-        for own in tables:
-            own.grow(int(chosen.max(initial=0)) + 1)
+    def keep(self, chosen: Integers) -> None:
+        """Only these words of the vocabulary, in this order."""
+        for own in (*self._pushed.values(), *self._held.values()):
             own.keep(chosen)
 
     def add(self, flat: Flat, ids: Integers) -> None:
-        """A shard; `ids` are the numbers of its words."""
-        pushing: dict[tuple[str, Mistake], list[tuple[int, float]]] = {}
-        held: dict[str, list[int]] = {}
+        """Add a shard; `ids` are the numbers of its words."""
+        pushing: dict[tuple[str, Mistake], dict[int, float]] = defaultdict(dict)
+        held: dict[str, list[int]] = defaultdict(list)
         for document in flat.documents():
             explained = [i for i in document if flat.heads[i].question is not None]
             head = flat.heads[explained[0]] if explained else None
             if head is None or head.truth is None or head.label is None:
                 continue
             said = head.label if head.label in head.assigned else NO_LABEL
-            self._labelled[said] = self._labelled.get(said, 0) + 1
-            held.setdefault(said, []).append(explained[0])
-            if not is_wrong(head):
-                continue
-            self._wrong += 1
-            mistake = Mistake(said, head.truth)
-            self._confused[mistake] = self._confused.get(mistake, 0) + 1
-            for method, (i, sign) in self._guilty(flat, explained, mistake).items():
-                pushing.setdefault((method, mistake), []).append((i, sign))
+            self._labelled[said] += 1
+            held[said].append(explained[0])
+            if head.is_wrong:
+                mistake = Mistake(said, head.truth)
+                self._confused[mistake] += 1
+                for method, (i, sign) in self._guilty(flat, explained, mistake).items():
+                    pushing[method, mistake][i] = sign
         for label, rows in held.items():
-            counted = self._held.setdefault(label, Columns({"texts": 0}))
+            counted = self._held[label]
             counted.grow(int(ids.max(initial=0)) + 1)
             found, count = np.unique(flat.values(rows, ids).ids, return_counts=True)
             counted["texts"][found] += count
         for key, members in pushing.items():
-            rows = [i for i, _ in members]
-            values = flat.values(rows, ids)
-            signs = {flat.heads[i].row: sign for i, sign in members}
+            values = flat.values(list(members), ids)
+            signs = {flat.heads[i].row: sign for i, sign in members.items()}
             direction = np.array([signs[row] for row in values.rows.tolist()])
             self._pushed.setdefault(key, Sums()).add(values.times(direction))
 
     def _guilty(self, flat: Flat, rows: list[int], mistake: Mistake) -> dict[str, tuple[int, float]]:
-        """For each method the row that tells what led to the mistake, and the sign of what led there."""
+        """For each method the row that shows what led to the mistake, and the sign of what led there."""
         found: dict[str, tuple[int, float]] = {}
         for i in rows:
             question = flat.heads[i].question
-            if question is None or not self._signed.get(question.method, True):
+            if question is None or not self._layout.is_signed(question.method):
                 continue
             if question.target == mistake.label:
                 found[question.method] = (i, 1.0)
@@ -146,17 +139,15 @@ class Mistakes:
 
     @property
     def accuracy(self) -> Accuracy | None:
-        """None where the data has no labels."""
-        labelled = sum(self._labelled.values())
-        return Accuracy(labelled, self._wrong) if labelled else None
+        """How many labelled texts are right; None where the data has no labels."""
+        return Accuracy(self._labelled.total(), self._confused.total()) if self._labelled else None
 
     def confusions(self) -> list[Confusion]:
         """The kinds of mistakes, the most frequent first."""
         lines = []
         for mistake, texts in self._confused.items():
             of = self._labelled[mistake.label]
-            value, low, high = (float(own[0]) for own in share(np.array([texts]), np.array([of])))
-            lines.append(Confusion(mistake, texts, of, value, low, high))
+            lines.append(Confusion(mistake, texts, of, *map(float, fraction(texts, of))))
         return sorted(lines, key=lambda line: (-line.texts, line.mistake))
 
     def methods(self, mistake: Mistake) -> list[str]:
@@ -172,38 +163,31 @@ class Mistakes:
         least_texts: int = LEAST_TEXTS,
         limit: int | None = None,
     ) -> list[GuiltyWord]:
-        """The words that led to a mistake: those told from zero first, by all that they pushed."""
-        sums = self._pushed.get((method, mistake))
-        if sums is None:
+        """The words that led to a mistake: the significant ones first, by all that they pushed."""
+        if (method, mistake) not in self._pushed:
             return []
-        names = self._words.names
-        sums.grow(len(names))
-        ids = np.flatnonzero(sums["n"][: len(names)] >= least_texts)
-        called = [self._words.called(names[i]) for i in ids.tolist()]
-        kept = [k for k, (word, _) in enumerate(called) if all_words or not is_folded(word)]
-        ids, called = ids[kept], [called[k] for k in kept]
-        means = sums.means(ids)
-        held = self._held[mistake.label]
-        held.grow(len(names))
-        rate, low, high = share(means.texts, held["texts"][ids])
+        sums, held = self._pushed[method, mistake], self._held[mistake.label]
+        for own in (sums, held):
+            own.grow(len(self._vocabulary))
+        ids = np.flatnonzero(sums["n"][: len(self._vocabulary)] >= least_texts)
+        ids = ids if all_words else ids[~self._vocabulary.is_folded(ids)]
+        means, of, (words, sides) = sums.means(ids), held["texts"][ids], self._vocabulary.called(ids)
+        rate, rate_low, rate_high = fraction(means.texts, of)
         total = means.mean * means.texts
-        order = np.lexsort((ids, -total, ~means.told)).tolist()
-        chosen = [k for k in order if means.mean[k] > 0.0][:limit]
-        return [
-            GuiltyWord(
-                called[k][0],
-                called[k][1],
-                int(means.texts[k]),
-                int(held["texts"][ids[k]]),
-                float(rate[k]),
-                float(low[k]),
-                float(high[k]),
-                float(means.mean[k]),
-                float(means.low[k]),
-                float(means.high[k]),
-                bool(means.told[k]),
-                float(total[k]),
-                int(sums["largest_row"][ids[k]]),
-            )
-            for k in chosen
-        ]
+        columns = {
+            "word": words,
+            "side": sides,
+            "texts": means.texts,
+            "of": of,
+            "rate": rate,
+            "rate_low": rate_low,
+            "rate_high": rate_high,
+            "push": means.mean,
+            "low": means.low,
+            "high": means.high,
+            "told": means.significant,
+            "total": total,
+            "row": sums["largest_row"][ids],
+        }
+        order = np.lexsort((ids, -total, ~means.significant))
+        return list(lines_of(GuiltyWord, columns, order[means.mean[order] > 0.0][:limit].tolist()))

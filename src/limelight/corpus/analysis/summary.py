@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.analysis.disagreement import Disagreements, PairOfMethods
+from limelight.corpus.analysis.flat_rows import COLUMNS, Question, flat
 from limelight.corpus.analysis.mistakes import Mistakes
 from limelight.corpus.analysis.texts import TextIndex
 from limelight.corpus.analysis.words import MOST_WORDS, WordSums
-from limelight.corpus.store.flat_rows import COLUMNS, Question, flat
 
 if TYPE_CHECKING:
     from limelight.corpus.store.reading import Corpus
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Of the shards that there were when it was made."""
+    """Words, mistakes, texts and disagreements of the shards that there were when it was made."""
 
     words: WordSums
     mistakes: Mistakes
@@ -31,7 +31,7 @@ class Summary:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What words can be asked for."""
+        """The questions whose words can be asked for."""
         return self.words.questions
 
     @property
@@ -43,20 +43,18 @@ class Summary:
 def summary_of(corpus: Corpus, progress: Progress = SILENT, most_words: int = MOST_WORDS) -> Summary:
     """Read all shards once."""
     layout = corpus.layout
-    signed = {method: own[1] for method, own in layout.methods.items()}
     words = WordSums(pairs=layout.pairs, most_words=most_words)
-    has_mistakes = layout.kind != "regression"
-    mistakes, texts, disagreements = Mistakes(words, signed), TextIndex(layout), Disagreements(signed)
+    mistakes, texts, disagreements = Mistakes(words.vocabulary, layout), TextIndex(layout), Disagreements(layout)
     progress.begin("reading the corpus", len(corpus.shards()))
     try:
         for table in corpus.tables(COLUMNS):
             shard = flat(table, layout)
             ids = words.add(shard)
-            if has_mistakes:
+            if layout.kind != "regression":
                 mistakes.add(shard, ids)
-            found = disagreements.add(shard)
-            texts.add(shard, [None if own is None else (own, disagreements.number(own.methods)) for own in found])
-            words.trim()
+            texts.add(shard, disagreements.add(shard))
+            if (kept := words.trim()) is not None:
+                mistakes.keep(kept)
             progress.advance(1)
     finally:
         progress.end()

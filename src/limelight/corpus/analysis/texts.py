@@ -7,17 +7,15 @@ for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from limelight.core.arrays import Array, Integers, whole_number
-from limelight.corpus.analysis.disagreement import Disagreement
-from limelight.corpus.analysis.words import plain
-from limelight.corpus.store.flat_rows import Flat, is_wrong
+from limelight.corpus.analysis.flat_rows import Flat
+from limelight.corpus.analysis.lines import Plain
 from limelight.corpus.store.schema import Layout, arrow_library
 from limelight.errors import ParameterError, known_name, shown
 
@@ -34,7 +32,7 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class TextLine:
+class TextLine(Plain):
     """One text. `wrong` is None where the data has no label; `disagreement` of the two `methods` that are furthest
     apart, which is `at_least` so much when their errors are allowed for; `error`: why nothing is known of it."""
 
@@ -50,21 +48,14 @@ class TextLine:
     error: str | None
     beginning: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in asdict(self).items()}
-
 
 @dataclass(frozen=True)
-class TextTable:
+class TextTable(Plain):
     """Texts from `offset` on, of `total` that were asked for."""
 
     total: int
     offset: int
     lines: tuple[TextLine, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"total": self.total, "offset": self.offset, "lines": [line.to_dict() for line in self.lines]}
 
 
 class TextFilters(TypedDict, total=False):
@@ -78,46 +69,60 @@ class TextFilters(TypedDict, total=False):
     order: TextOrder
 
 
+class TextOptions(TextFilters, total=False):
+    """Which texts a page of the table has: `limit` lines from `offset` on, of those that hold a word."""
+
+    contains: str | None
+    offset: int
+    limit: int
+
+
+_COLUMNS = {
+    "row": np.int64,
+    "label": np.int32,
+    "truth": np.int32,
+    "wrong": np.bool_,
+    "confidence": np.float64,
+    "failed": np.bool_,
+    "seen": np.float32,
+    "at_least": np.float32,
+    "pair": np.int16,
+}
+_TYPE = np.dtype(list(_COLUMNS.items()))
+
+
 class TextIndex:
-    """What is kept of each text."""
+    """What is kept of each text: a row of numbers."""
 
     def __init__(self, layout: Layout) -> None:
         self._labels = {label: i for i, label in enumerate(layout.labels)}
         self._has_mistakes = layout.kind != "regression"
-        self._parts: dict[str, list[list[Any]]] = {name: [] for name in _TYPES}
-        self._whole: dict[str, Array] | None = None
+        self._parts = [np.zeros(0, _TYPE)]
 
-    def add(self, flat: Flat, disagreements: Sequence[tuple[Disagreement, int] | None]) -> None:
-        """The documents of a shard, each with the number of the pair of methods that disagrees most."""
-        columns: dict[str, list[Any]] = {name: [] for name in _TYPES}
+    def add(self, flat: Flat, disagreements: Sequence[tuple[float, float, int]]) -> None:
+        """The documents of a shard, each with what the two methods say that disagree most."""
+        rows = []
         for document, found in zip(flat.documents(), disagreements, strict=True):
             heads = [flat.heads[i] for i in document]
-            head = next((own for own in heads if not own.failed), heads[0])
-            columns["row"].append(head.row)
-            columns["label"].append(_NOTHING if head.label is None else self._labels[head.label])
-            columns["truth"].append(_NOTHING if head.truth is None else self._labels.get(head.truth, _NOTHING))
-            columns["wrong"].append(self._has_mistakes and is_wrong(head))
-            columns["confidence"].append(head.confidence)
-            columns["failed"].append(any(own.failed for own in heads))
-            columns["seen"].append(np.nan if found is None else found[0].seen)
-            columns["at_least"].append(np.nan if found is None else found[0].at_least)
-            columns["pair"].append(_NOTHING if found is None else found[1])
-        for name, own in columns.items():
-            self._parts[name].append(np.array(own, dtype=_TYPES[name]))  # type: ignore[arg-type]
-        self._whole = None
+            head = next((own for own in heads if own.question is not None), heads[0])
+            label, truth = (
+                _NOTHING if own is None else self._labels.get(own, _NOTHING) for own in (head.label, head.truth)
+            )
+            wrong, failed = self._has_mistakes and head.is_wrong, any(own.question is None for own in heads)
+            rows.append((head.row, label, truth, wrong, head.confidence, failed, *found))
+        self._parts.append(np.array(rows, dtype=_TYPE))
 
     def __getitem__(self, name: str) -> Array:
-        if self._whole is None:
-            self._whole = {
-                own: np.concatenate([np.zeros(0, dtype=_TYPES[own]), *parts]) for own, parts in self._parts.items()
-            }
-        return self._whole[name]
+        if len(self._parts) > 1:
+            self._parts = [np.concatenate(self._parts)]
+        return self._parts[0][name]
 
     def __len__(self) -> int:
         return len(self["row"])
 
     @property
     def failed(self) -> int:
+        """How many texts could not be explained by every method."""
         return int(self["failed"].sum())
 
     def chosen(
@@ -146,14 +151,15 @@ class TextIndex:
             passes &= self["at_least"] >= disagreement
         if rows is not None:
             passes &= np.isin(self["row"], rows)
+        if known_name("order of texts", order, get_args(TextOrder)) == "disagreement":
+            passes &= ~np.isnan(self["at_least"])
         at = np.flatnonzero(passes)
-        known_name("order of texts", order, get_args(TextOrder))
-        if order == "disagreement":
-            at = at[~np.isnan(self["at_least"][at])]
-            return at[np.lexsort((self["row"][at], -self["seen"][at], -self["at_least"][at]))]
-        if order == "confidence":
-            return at[np.lexsort((self["row"][at], -np.nan_to_num(self["confidence"][at], nan=-1.0)))]
-        return at
+        keys = {
+            "row": (),
+            "disagreement": (-self["seen"][at], -self["at_least"][at]),
+            "confidence": (-np.nan_to_num(self["confidence"][at], nan=-1.0),),
+        }
+        return at[np.lexsort((self["row"][at], *keys[order]))] if order != "row" else at
 
     def line(self, at: int, document: Document, pairs: Sequence[tuple[str, str]]) -> TextLine:
         """A text with what was read of it again."""
@@ -174,19 +180,6 @@ class TextIndex:
         )
 
 
-_TYPES: dict[str, npt.DTypeLike] = {
-    "row": np.int64,
-    "label": np.int32,
-    "truth": np.int32,
-    "wrong": np.bool_,
-    "confidence": np.float64,
-    "failed": np.bool_,
-    "seen": np.float32,
-    "at_least": np.float32,
-    "pair": np.int16,
-}
-
-
 def text_table(
     corpus: Corpus,
     summary: Summary,
@@ -199,15 +192,12 @@ def text_table(
     """A page of the texts that pass all filters; see `Corpus.texts`."""
     whole_number("offset", offset, 0)
     whole_number("limit", limit, 1)
-    rows = None if contains is None else rows_with(corpus, contains)
     texts = summary.texts
-    chosen = texts.chosen(rows=rows, **filters)
-    listed = chosen[offset : offset + limit].tolist()
-    documents = documents_at(corpus, [int(texts["row"][at]) for at in listed])
-    pairs = summary.disagreements.names
-    return TextTable(
-        len(chosen), offset, tuple(texts.line(at, documents[int(texts["row"][at])], pairs) for at in listed)
-    )
+    chosen = texts.chosen(rows=None if contains is None else rows_with(corpus, contains), **filters)
+    listed = chosen[offset : offset + limit]
+    documents = documents_at(corpus, texts["row"][listed].tolist())
+    lines = (texts.line(at, documents[int(texts["row"][at])], summary.disagreements.names) for at in listed.tolist())
+    return TextTable(len(chosen), offset, tuple(lines))
 
 
 def beginning_of(document: Document) -> str:
@@ -237,20 +227,15 @@ def rows_with(corpus: Corpus, word: str) -> Integers:
 
 def documents_at(corpus: Corpus, rows: Sequence[int]) -> dict[int, Document]:
     """Some documents by their rows; only the shards that hold them are read, one at a time."""
-    return {document.row: document for document in _read(corpus, sorted(set(rows)))}
-
-
-def _read(corpus: Corpus, rows: Sequence[int]) -> Iterator[Document]:
     if not rows:
-        return
+        return {}
     arrow_library()
     import pyarrow.compute as compute
 
     size = whole_number("the manifest's shard size", corpus.manifest["shards"]["size"], 1)
-    wanted: dict[int, list[int]] = {}
-    for row in rows:
-        wanted.setdefault((row - 1) // size, []).append(row)
-    for number, own in wanted.items():
-        for table in corpus.tables(numbers=[number]):
-            chosen = table.filter(compute.is_in(table["row"], value_set=arrow_library().array(own)))
-            yield from corpus.grouped(chosen.to_pylist())
+    wanted = arrow_library().array(sorted(set(rows)))
+    found: dict[int, Document] = {}
+    for table in corpus.tables(numbers={(row - 1) // size for row in rows}):
+        chosen = table.filter(compute.is_in(table["row"], value_set=wanted))
+        found.update({document.row: document for document in corpus.grouped(chosen.to_pylist())})
+    return found

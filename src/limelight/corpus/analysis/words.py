@@ -7,17 +7,18 @@ from then on, and `missed` says in how many texts it may have stood before. The 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from limelight.core.arrays import Floats, Integers, whole_number
-from limelight.corpus.analysis.means import Columns, Means, Sums, share
-from limelight.corpus.analysis.stop_words import is_folded
-from limelight.corpus.store.flat_rows import Flat, Question, lookup
+from limelight.core.arrays import Integers, whole_number
+from limelight.corpus.analysis.flat_rows import Flat, Question
+from limelight.corpus.analysis.lines import Plain, lines_of
+from limelight.corpus.analysis.means import Columns, Sums, fraction
+from limelight.corpus.analysis.vocabulary import Vocabulary
 from limelight.errors import InputError, ParameterError, known_name, shown
 from limelight.explanation.significance import FALSE_DISCOVERIES
 
@@ -26,23 +27,23 @@ MOST_WORDS = 500_000
 LEAST_TEXTS = 5
 """Texts that a word must stand in to be listed: the spread of fewer tells little."""
 WRONG_SIGNS = FALSE_DISCOVERIES / 2
-"""Of the sampled weights that are told from zero: the share that may have the wrong sign."""
+"""The fraction of significant sampled weights that may have the wrong sign."""
 
 WordOrder = Literal["effect", "for", "against", "absolute", "signs", "texts", "word"]
 """By the size of the mean effect; from the most for, or against; by the mean absolute effect; by the least effect that
-changes its sign between texts (the low ends of the rarer sign's share and of the mean absolute effect, multiplied); the
-most frequent first; by name."""
+changes its sign between texts (the low ends of the fraction of the rarer sign and of the mean absolute effect,
+multiplied); the most frequent first; by name."""
 
 
 @dataclass(frozen=True)
-class WordLine:
+class WordLine(Plain):
     """One word, for one question.
 
     `texts` it stands in, and at most `missed` more. `mean`, from `low` to `high`: its effect over texts like these;
-    `sampling`: half of the interval for the mean over these very texts. `told`: whether the mean is told from zero. The
-    next three are of absolute effects. `speaks_for` and `speaks_against`: texts in which its weight is told from zero,
-    by its sign; `minority`, from `minority_low`: the rarer sign's share of these. Rows of the texts in which it has its
-    largest and its smallest weight; `side`: the text of a pair, 0 or 1, that it stands in.
+    `sampling`: half of the interval for the mean over these very texts. `told`: whether the mean is significant. The
+    next three are of absolute effects. `speaks_for` and `speaks_against`: texts in which its weight is significant, by
+    its sign; `minority`, from `minority_low`: the fraction of these that has the rarer sign. Rows of the texts in which
+    it has its largest and its smallest weight; `side`: the text of a pair, 0 or 1, that it stands in.
     """
 
     word: str
@@ -68,13 +69,13 @@ class WordLine:
 
 
 @dataclass(frozen=True)
-class WordTable:
+class WordTable(Plain):
     """Words for one question: `lines` are those from `offset` on, of `total` that were asked for.
 
     `texts` were explained. `words` are all that stand in enough of them; `folded` of these were left out as stop words
-    and punctuation, which had the share `folded_share` of all absolute effects. `rare` stand in too few texts. `level`
-    is that of the intervals; among the words that are told, intervals miss in 5 % of cases. `accuracy` counts how the
-    weights were computed: what is approximate has an error that is in no interval.
+    and punctuation, which had the fraction `folded_share` of all absolute effects. `rare` stand in too few texts.
+    `level` is that of the intervals; among the significant words, intervals miss in 5 % of cases. `accuracy` counts how
+    the weights were computed: what is approximate has an error that is in no interval.
     """
 
     question: Question
@@ -89,111 +90,72 @@ class WordTable:
     offset: int
     lines: tuple[WordLine, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: what is infinite or not known is None."""
-        return {
-            **{name: plain(value) for name, value in vars(self).items() if name not in ("question", "lines")},
-            "question": self.question._asdict(),
-            "lines": [{name: plain(value) for name, value in asdict(line).items()} for line in self.lines],
-        }
 
+class WordOptions(TypedDict, total=False):
+    """Which words a table has, and in which order; see `Corpus.words`."""
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: no infinity and no NaN."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    order: WordOrder
+    contains: str | None
+    all_words: bool
+    least_texts: int
+    offset: int
+    limit: int | None
 
 
 class WordSums:
     """Sums per word and question, shard by shard."""
 
     def __init__(self, *, pairs: bool, most_words: int = MOST_WORDS) -> None:
-        self._pairs, self._most = pairs, most_words
-        self._index: dict[str, int] = {}
+        self.vocabulary = Vocabulary(pairs=pairs)
+        self._most = most_words
         self._sums: dict[Question, Sums] = {}
         self._missed = Columns({"missed": 0})
         self._bound = 0
-        self._texts: dict[Question, int] = {}
-        self._accuracy: dict[Question, dict[str, int]] = {}
-        self._followers: list[Callable[[Integers], None]] = []
+        self._accuracy: dict[Question, Counter[str]] = defaultdict(Counter)
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """All that was asked, in the order in which it first came."""
+        """All questions of the run, in the order in which they first came."""
         return tuple(self._sums)
 
-    @property
-    def names(self) -> list[str]:
-        """The words by their numbers."""
-        return list(self._index)
-
-    def follow(self, keep: Callable[[Integers], None]) -> None:
-        """Let another table of the same words be told when some are dropped."""
-        self._followers.append(keep)
-
     def add(self, flat: Flat) -> Integers:
-        """Take a shard up; what is returned are the numbers of its words, which hold until `trim`."""
-        known = len(self._index)
-        ids = lookup(flat.words, self._index)
-        self._missed.grow(len(self._index))
-        self._missed["missed"][known : len(self._index)] = self._bound
-        asked: dict[Question, list[int]] = {}
-        for i, head in enumerate(flat.heads):
-            if head.question is not None:
-                asked.setdefault(head.question, []).append(i)
-        for question, rows in asked.items():
-            sums = self._sums.setdefault(question, Sums())
-            sums.add(flat.values(rows, ids))
-            self._texts[question] = self._texts.get(question, 0) + len(rows)
-            computed = self._accuracy.setdefault(question, {})
-            for i in rows:
-                name = str(flat.heads[i].accuracy)
-                computed[name] = computed.get(name, 0) + 1
+        """Add a shard; returns the numbers of its words, which hold until `trim`."""
+        known = len(self.vocabulary)
+        ids = self.vocabulary.numbers(flat.words)
+        self._missed.grow(len(self.vocabulary))
+        self._missed["missed"][known : len(self.vocabulary)] = self._bound
+        for question, rows in flat.by_question().items():
+            self._sums.setdefault(question, Sums()).add(flat.values(rows, ids))
+            self._accuracy[question].update(str(flat.heads[i].accuracy) for i in rows)
         return ids
 
-    def trim(self) -> None:
-        """Drop the rarest words where there are too many; call it after each shard."""
-        size = len(self._index)
+    def trim(self) -> Integers | None:
+        """Drop the rarest words where there are too many: returns the numbers of those that stay, or None."""
+        size = len(self.vocabulary)
         if size <= self._most:
-            return
+            return None
         for sums in self._sums.values():
             sums.grow(size)
         seen = np.max([sums["n"][:size] for sums in self._sums.values()], axis=0)
         most = seen + self._missed["missed"][:size]
         self._bound = int(np.partition(most, size - self._most // 2)[size - self._most // 2])
         chosen = np.flatnonzero(most > self._bound)
-        names = self.names
-        self._index = {names[i]: at for at, i in enumerate(chosen.tolist())}
-        for sums in self._sums.values():
-            sums.keep(chosen)
-        self._missed.keep(chosen)
-        for keep in self._followers:
-            keep(chosen)
-
-    def sums(self, question: Question) -> Sums:
-        return self._sums[question]
-
-    def texts(self, question: Question) -> int:
-        return self._texts[question]
+        self.vocabulary.keep(chosen)
+        for columns in (self._missed, *self._sums.values()):
+            columns.keep(chosen)
+        return chosen
 
     def question(self, method: str | None, target: str | None, against: str | None) -> Question:
         """The question of this method and label; the first one where nothing is said."""
         if not self._sums:
             raise InputError("the corpus has no explained text yet, so it has no words: run it first")
         found = list(self._sums)
-        if method is not None:
-            known_name("method of this corpus", method, dict.fromkeys(own.method for own in found))
-            found = [own for own in found if own.method == method]
-        if target is not None:
-            known_name("target of this corpus", target, dict.fromkeys(own.target for own in found))
-            found = [own for own in found if own.target == target]
-        if against is not None:
-            known_name("label to compare with", against, dict.fromkeys(str(own.against) for own in found))
-            found = [own for own in found if own.against == against]
-        if not found:
-            raise InputError(
-                f"the corpus has no explanation of {shown(target)} by {shown(method)}: it has "
-                f"{', '.join(f'{own.target} by {own.method}' for own in self._sums)}"
-            )
+        for i, (kind, value) in enumerate(
+            (("method of this corpus", method), ("target of this corpus", target), ("label to compare with", against))
+        ):
+            if value is not None:
+                known_name(kind, value, dict.fromkeys(str(own[i]) for own in found if own[i] is not None))
+                found = [own for own in found if own[i] == value]
         return found[0]
 
     def table(
@@ -215,101 +177,65 @@ class WordSums:
             whole_number("limit", limit, 1)
         if contains is not None and not isinstance(contains, str):
             raise ParameterError(f"contains must be a string, a part of a word: got {shown(contains)}")
-        sums, names = self._sums[question], self.names
-        sums.grow(len(names))
-        texts = sums["n"][: len(names)]
+        sums, accuracy = self._sums[question], self._accuracy[question]
+        sums.grow(len(self.vocabulary))
+        texts = sums["n"][: len(self.vocabulary)]
         frequent = np.flatnonzero(texts >= least_texts)
-        folded = np.array([is_folded(self.called(names[i])[0]) for i in frequent.tolist()], dtype=bool)
-        if all_words:
-            folded[:] = False
-        handed_out = sums["absolute"][frequent] * texts[frequent]
-        ids = frequent[~folded]
-        means = sums.means(ids)
-        signs = _Signs.of(sums, ids)
-        chosen = _ordered(order, means, signs, [names[i] for i in ids.tolist()], self._is_sampled(question))
+        folded = self.vocabulary.is_folded(frequent) & (not all_words)
+        effects = sums["absolute"][frequent] * texts[frequent]
+        level, columns = self._columns(sums, frequent[~folded])
+        chosen = _ordered(order, columns, "sampled" in accuracy)
         if contains is not None:
-            part = contains.lower()
-            chosen = [k for k in chosen if part in self.called(names[int(ids[k])])[0].lower()]
-        shown_lines = chosen[offset : None if limit is None else offset + limit]
+            chosen = [k for k in chosen if contains.lower() in columns["word"][k].lower()]
         return WordTable(
             question,
-            self._texts[question],
-            dict(sorted(self._accuracy[question].items())),
+            accuracy.total(),
+            dict(sorted(accuracy.items())),
             len(frequent),
             int(folded.sum()),
-            float(handed_out[folded].sum() / handed_out.sum()) if handed_out.sum() > 0.0 else 0.0,
+            float(effects[folded].sum() / effects.sum()) if effects.sum() > 0.0 else 0.0,
             int((texts > 0).sum()) - len(frequent),
-            means.level,
+            level,
             len(chosen),
             offset,
-            tuple(self._line(names[int(ids[k])], int(ids[k]), k, sums, means, signs) for k in shown_lines),
+            lines_of(WordLine, columns, chosen[offset : None if limit is None else offset + limit]),
         )
 
-    def _is_sampled(self, question: Question) -> bool:
-        return "sampled" in self._accuracy[question]
-
-    def called(self, name: str) -> tuple[str, int | None]:
-        """A word and, of a pair, the text that it stands in."""
-        return (name[1:], int(name[0])) if self._pairs else (name, None)
-
-    def _line(self, name: str, i: int, k: int, sums: Sums, means: Means, signs: _Signs) -> WordLine:
-        """The word of number i, which is number k of the table."""
-        word, side = self.called(name)
-        return WordLine(
-            word,
-            side,
-            int(means.texts[k]),
-            int(self._missed["missed"][i]),
-            float(means.mean[k]),
-            float(means.low[k]),
-            float(means.high[k]),
-            float(means.sampling[k]),
-            bool(means.told[k]),
-            float(means.absolute[k]),
-            float(means.absolute_low[k]),
-            float(means.absolute_high[k]),
-            int(sums["speaks_for"][i]),
-            int(sums["speaks_against"][i]),
-            float(signs.minority[k]),
-            float(signs.low[k]),
-            float(sums["largest"][i]),
-            int(sums["largest_row"][i]),
-            float(sums["smallest"][i]),
-            int(sums["smallest_row"][i]),
-        )
+    def _columns(self, sums: Sums, ids: Integers) -> tuple[float, dict[str, Any]]:
+        """The level of the intervals of these words, and all that their lines say."""
+        means, (words, sides) = sums.means(ids), self.vocabulary.called(ids)
+        counted = ("speaks_for", "speaks_against", "largest", "largest_row", "smallest", "smallest_row")
+        columns = {name: sums[name][ids] for name in counted}
+        signs = np.stack([columns["speaks_for"], columns["speaks_against"]])
+        minority, minority_low, _ = fraction(signs.min(axis=0), signs.sum(axis=0))
+        return means.level, {
+            "word": words,
+            "side": sides,
+            "missed": self._missed["missed"][ids],
+            "told": means.significant,
+            "minority": minority,
+            "minority_low": minority_low,
+            **{name: own for name, own in vars(means).items() if name not in ("level", "significant")},
+            **columns,
+        }
 
 
-@dataclass(frozen=True)
-class _Signs:
-    """The share of the rarer sign among weights told from zero, and the low end of its interval."""
-
-    minority: Floats
-    low: Floats
-
-    @classmethod
-    def of(cls, sums: Sums, ids: Integers) -> _Signs:
-        one, other = sums["speaks_for"][ids], sums["speaks_against"][ids]
-        minority, low, _ = share(np.minimum(one, other), one + other)
-        return cls(minority, low)
-
-
-def _ordered(order: WordOrder, means: Means, signs: _Signs, names: list[str], sampled: bool) -> list[int]:
-    """The numbers of the words to list; what is told from zero goes first where effects are asked for."""
-    untold = ~means.told
+def _ordered(order: WordOrder, columns: dict[str, Any], sampled: bool) -> Sequence[int]:
+    """The numbers of the words to list; the significant ones go first where effects are asked for."""
+    mean, low, untold = columns["mean"], columns["minority_low"], ~columns["told"]
     keys: dict[str, tuple[Any, ...]] = {
-        "effect": (-np.abs(means.mean), untold),
-        "for": (-means.mean, untold),
-        "against": (means.mean, untold),
-        "absolute": (-means.absolute,),
-        "texts": (-means.texts,),
-        "signs": (-np.nan_to_num(signs.low) * means.absolute_low,),
+        "effect": (-np.abs(mean), untold),
+        "for": (-mean, untold),
+        "against": (mean, untold),
+        "absolute": (-columns["absolute"],),
+        "texts": (-columns["texts"],),
+        "signs": (-np.nan_to_num(low) * columns["absolute_low"],),
         "word": (),
     }
-    by_name = np.argsort(np.array(names, dtype=object), kind="stable") if names else np.zeros(0, dtype=np.int64)
-    place = np.empty(len(names), dtype=np.int64)
-    place[by_name] = np.arange(len(names))
-    chosen = np.lexsort((place, *keys[order])).tolist()
+    names = [(side or 0, word) for side, word in zip(columns["side"], columns["word"], strict=True)]
+    by_name = sorted(range(len(names)), key=names.__getitem__)
+    chosen = np.lexsort((np.argsort(by_name), *keys[order]))
     if order == "signs":
-        least = WRONG_SIGNS if sampled else 0.0
-        return [k for k in chosen if signs.minority[k] > 0.0 and signs.low[k] > least]
-    return chosen
+        chosen = chosen[(columns["minority"][chosen] > 0.0) & (low[chosen] > (WRONG_SIGNS if sampled else 0.0))]
+    found: list[int] = chosen.tolist()
+    return found

@@ -22,10 +22,10 @@ from typing import Any
 
 from limelight.corpus.analysis.comparison import Compared, Difference
 from limelight.corpus.analysis.disagreement import PairOfMethods
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import GuiltyWord, Mistake
 from limelight.corpus.analysis.texts import TextLine
 from limelight.corpus.analysis.words import WordLine, WordTable
-from limelight.corpus.store.flat_rows import Question
 from limelight.render.csv_table import safe_cell
 
 _QUESTION = ("method", "target", "against")

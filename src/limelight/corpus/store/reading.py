@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from limelight.storage.files import reason
 
 if TYPE_CHECKING:
     from limelight.corpus.analysis.summary import Summary
-    from limelight.corpus.analysis.texts import TextOrder, TextTable
-    from limelight.corpus.analysis.words import WordOrder, WordTable
+    from limelight.corpus.analysis.texts import TextOptions, TextTable
+    from limelight.corpus.analysis.words import WordOptions, WordTable
 
 UNCHECKED = "written by limelight 0.2 without hashes, so damage to its files may not be seen"
 NO_TEXT = "the text was not kept: its words stand at their places, and all between them is blank"
@@ -184,61 +184,24 @@ class Corpus:
         method: str | None = None,
         target: str | None = None,
         against: str | None = None,
-        *,
-        order: WordOrder = "effect",
-        contains: str | None = None,
-        all_words: bool = False,
-        least_texts: int = 5,
-        offset: int = 0,
-        limit: int | None = None,
+        **options: Unpack[WordOptions],
     ) -> WordTable:
         """The words of all texts that were asked about `target`, with their mean effects and intervals.
 
-        Without a method or target: the first that there is (`summary.questions` has them all). `contains` keeps the
-        words that hold this; `all_words` lists stop words and punctuation too; words in fewer than `least_texts` texts
-        are left out. `limit` lines from `offset` on.
+        Without a method or target: the first that there is (`summary.questions` has them all). `order` sorts the words,
+        by "effect" unless said otherwise. `contains` keeps the words that hold this; `all_words` lists stop words and
+        punctuation too; words in fewer than `least_texts` (5) texts are left out. `limit` lines from `offset` on.
         """
         words = self.summary.words
-        return words.table(
-            words.question(method, target, against),
-            order=order,
-            contains=contains,
-            all_words=all_words,
-            least_texts=least_texts,
-            offset=offset,
-            limit=limit,
-        )
+        return words.table(words.question(method, target, against), **options)
 
-    def texts(
-        self,
-        *,
-        wrong: bool | None = None,
-        failed: bool | None = None,
-        label: str | None = None,
-        truth: str | None = None,
-        disagreement: float | None = None,
-        contains: str | None = None,
-        order: TextOrder = "row",
-        offset: int = 0,
-        limit: int = 50,
-    ) -> TextTable:
-        """The texts that pass all filters: right or wrong, explained or not, by predicted and true label, by the least
-        disagreement of two methods, by a word that has a weight. `limit` lines from `offset` on."""
+    def texts(self, **options: Unpack[TextOptions]) -> TextTable:
+        """The texts that pass all filters: `wrong` or right, `failed` or explained, by predicted `label` and true label
+        `truth`, by the least `disagreement` of two methods, by a word that has a weight (`contains`); in the `order` of
+        their rows, or by "disagreement" or "confidence". `limit` (50) lines from `offset` on."""
         from limelight.corpus.analysis.texts import text_table
 
-        return text_table(
-            self,
-            self.summary,
-            wrong=wrong,
-            failed=failed,
-            label=label,
-            truth=truth,
-            disagreement=disagreement,
-            contains=contains,
-            order=order,
-            offset=offset,
-            limit=limit,
-        )
+        return text_table(self, self.summary, **options)
 
     def _document(self, records: Sequence[dict[str, Any]]) -> Document:
         explained = [record for record in records if record["error"] is None]
@@ -311,15 +274,14 @@ def explanation_of(record: Mapping[str, Any], layout: Layout) -> Explanation:
     written = Written("row of a corpus", details)
     spans = tuple(tuple((span["start"], span["end"]) for span in own) for own in record["spans"])
     sides = None if record["sides"] is None else tuple(record["sides"])
-    label, signed = layout.methods.get(record["method"], (record["method"], True))
     text, kept = text_of(record, layout, spans, sides)
     diagnostics = written.settings("diagnostics")
     groups = details.get("groups")
     return Explanation(
         text=text,
         method=record["method"],
-        label=label,
-        signed=signed,
+        label=layout.called(record["method"]),
+        signed=layout.is_signed(record["method"]),
         target=record["target"],
         against=record["against"],
         features=tuple(record["features"]),

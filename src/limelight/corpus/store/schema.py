@@ -90,6 +90,14 @@ class Layout:
                 "rename it in the data"
             )
 
+    def called(self, method: str) -> str:
+        """The name of a method in front of people."""
+        return self.methods[method][0] if method in self.methods else method
+
+    def is_signed(self, method: str) -> bool:
+        """Whether the weights of a method have a sign."""
+        return method not in self.methods or self.methods[method][1]
+
     @property
     def names(self) -> list[str]:
         """All columns, in their order."""

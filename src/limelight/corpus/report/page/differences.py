@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from limelight.corpus.analysis.comparison import Difference, Differences
 from limelight.corpus.analysis.examples import Wish
 from limelight.corpus.analysis.findings import DIFFERENCES_SHOWN, Findings
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.report.page.names import level_name, model_name, question_title
 from limelight.corpus.report.page.table import Column, hue_of, link, table_of, word_row
-from limelight.corpus.store.flat_rows import Question
 from limelight.render.html.escaping import isolated, safe
 
 

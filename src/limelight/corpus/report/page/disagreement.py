@@ -22,7 +22,7 @@ def disagreement_section(findings: Findings) -> Iterator[str]:
     )
     rows = []
     for pair in findings.pairs:
-        names = " and ".join(isolated(findings.called(own)) for own in pair.methods)
+        names = " and ".join(isolated(findings.corpus.layout.called(own)) for own in pair.methods)
         against = "no signs" if pair.contradicted is None else f"{pair.contradicted:,}"
         value = "" if pair.contradicted is None else str(pair.contradicted)
         rows.append(

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from limelight.corpus.analysis.examples import Wish
 from limelight.corpus.analysis.findings import MISTAKE_WORDS_SHOWN, Findings
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import GuiltyWord, Mistake
 from limelight.corpus.report.page.table import Column, hue_of, link, table_of, word_row
 from limelight.corpus.report.page.texts import texts_table
-from limelight.corpus.store.flat_rows import Question
 from limelight.render.html.escaping import isolated, safe
 from limelight.render.numbers import percent
 
@@ -45,7 +45,7 @@ def mistakes_section(findings: Findings) -> Iterator[str]:
         yield '<div class="part">'
         yield (
             f"<h3>Says {isolated(mistake.label)}, is {isolated(mistake.truth)}, by "
-            f"{isolated(findings.called(method))}</h3>"
+            f"{isolated(findings.corpus.layout.called(method))}</h3>"
         )
         yield from _guilty_table(findings, method, mistake, lines[:MISTAKE_WORDS_SHOWN])
         yield "</div>"

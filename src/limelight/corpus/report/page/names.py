@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from limelight.corpus.analysis.findings import Findings
-from limelight.corpus.store.flat_rows import Question
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.store.reading import Corpus
 from limelight.render.html.escaping import isolated
 
@@ -18,7 +18,7 @@ def model_name(corpus: Corpus) -> str:
 
 def question_title(findings: Findings, question: Question) -> str:
     rather = "" if question.against is None else f" rather than {isolated(question.against)}"
-    return f"{isolated(question.target)}{rather}, by {isolated(findings.called(question.method))}"
+    return f"{isolated(question.target)}{rather}, by {isolated(findings.corpus.layout.called(question.method))}"
 
 
 def level_name(level: float) -> str:

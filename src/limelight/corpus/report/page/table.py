@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from limelight.corpus.analysis.examples import Examples, Wish
 from limelight.corpus.analysis.findings import Findings, wish_of
+from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.words import WordLine
-from limelight.corpus.store.flat_rows import Question
 from limelight.render.html.escaping import isolated, number, safe, shortened
 from limelight.render.numbers import Digits
 from limelight.render.row_model import SIDES
@@ -69,7 +69,7 @@ class Column:
 def hue_of(findings: Findings, question: Question, effect: float) -> str:
     """The letter of a colour: that of the label which an effect speaks for, as in texts."""
     layout = findings.corpus.layout
-    if not findings.is_signed(question.method):
+    if not findings.corpus.layout.is_signed(question.method):
         return "g"
     if layout.kind == "classes" and len(layout.labels) == 2 and question.target in layout.labels:
         return "b" if (question.target == layout.labels[1]) == (effect >= 0.0) else "o"

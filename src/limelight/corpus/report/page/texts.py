@@ -33,7 +33,7 @@ def texts_table(findings: Findings, lines: Sequence[TextLine], *, disagreement: 
         says = f'<td data-v="{_known(line.confidence)}">{isolated(line.label)} {confidence}</td>'
         cells = [beginning, says]
         if disagreement and line.methods is not None:
-            names = " and ".join(isolated(findings.called(own)) for own in line.methods)
+            names = " and ".join(isolated(findings.corpus.layout.called(own)) for own in line.methods)
             cells.append(f"<td>{names}</td>")
             cells.append(f'<td data-v="{line.disagreement!r}">{safe(percent(line.disagreement))}</td>')
             cells.append(f'<td data-v="{line.at_least!r}">{safe(percent(line.at_least))}</td>')
@@ -57,11 +57,11 @@ def texts_section(findings: Findings) -> Iterator[str]:
         "words without colour are not distinguishable from 0.</p>"
     )
     yield _legend(findings.examples)
-    for row in findings.examples.rows:
+    for row in sorted(findings.examples.documents):
         yield from _article(findings.examples, row, "row")
     if findings.other_examples.documents and findings.against is not None:
         yield f"<h3>Of the other run, {isolated(findings.against.folder.name)}</h3>"
-        for row in findings.other_examples.rows:
+        for row in sorted(findings.other_examples.documents):
             yield from _article(findings.other_examples, row, "other")
     yield "</section>"
 

@@ -34,7 +34,7 @@ def _words_table(findings: Findings, own: Words) -> Iterator[str]:
     if not own.shown:
         yield "<p>No word stands in enough texts.</p>"
         return
-    signed = findings.is_signed(question.method)
+    signed = findings.corpus.layout.is_signed(question.method)
     column = Column([line.mean for line in own.shown], [line.high - line.mean for line in own.shown])
     absolute = Column([line.absolute for line in own.shown], [])
     heads = [
