@@ -12,10 +12,9 @@ from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.report.page.differences import differences_section
 from limelight.corpus.report.page.disagreement import disagreement_section
 from limelight.corpus.report.page.mistakes import mistakes_section
-from limelight.corpus.report.page.names import model_name
-from limelight.corpus.report.page.signs import signs_section
+from limelight.corpus.report.page.table import ends, model_name
 from limelight.corpus.report.page.texts import texts_section
-from limelight.corpus.report.page.words import words_section
+from limelight.corpus.report.page.words import signs_section, words_section
 from limelight.corpus.report.script import SCRIPT, STYLE
 from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
 from limelight.render.html.escaping import isolated, safe
@@ -65,7 +64,7 @@ def _head(findings: Findings) -> Iterator[str]:
     yield _figure(f"{len(corpus.methods)}", "method" + "s" * (len(corpus.methods) != 1))
     if findings.accuracy is not None:
         right, low, high = findings.accuracy.share
-        of = f"right of {findings.accuracy.labelled:,} with a label ({safe(percent(low))} to {safe(percent(high))})"
+        of = f"right of {findings.accuracy.labelled:,} with a label ({ends(low, high)})"
         yield _figure(safe(percent(right)), of)
     if texts.failed:
         yield _figure(f"{texts.failed:,}", "could not be explained")

@@ -9,7 +9,7 @@ from itertools import groupby
 from limelight.corpus.analysis.examples import Examples
 from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.analysis.texts import TextLine
-from limelight.corpus.report.page.table import LONGEST_NAME, table_of
+from limelight.corpus.report.page.table import LONGEST_NAME, cell, percent_cell, quiet, section, table_of
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import warnings_of
 from limelight.render.html.article import headline
@@ -23,47 +23,48 @@ LONG_TEXT = 60
 
 
 def texts_table(findings: Findings, lines: Sequence[TextLine], *, disagreement: bool) -> Iterator[str]:
+    """Texts by their beginnings, with the methods that disagree about each, or its true label."""
     if not lines:
         yield "<p>There are none.</p>"
         return
     rows = []
     for line in lines:
-        beginning = f'<td class="begin" dir="auto">{safe(line.beginning)}</td>'
+        beginning = safe(line.beginning)
         confidence = "" if math.isnan(line.confidence) else safe(percent(line.confidence))
-        says = f'<td data-v="{_known(line.confidence)}">{isolated(line.label)} {confidence}</td>'
-        cells = [beginning, says]
+        cells = [f'<td class="begin" dir="auto">{beginning}</td>']
+        cells.append(cell(f"{isolated(line.label)} {confidence}", line.confidence))
         if disagreement and line.methods is not None:
-            names = " and ".join(isolated(findings.corpus.layout.called(own)) for own in line.methods)
-            cells.append(f"<td>{names}</td>")
-            cells.append(f'<td data-v="{line.disagreement!r}">{safe(percent(line.disagreement))}</td>')
-            cells.append(f'<td data-v="{line.at_least!r}">{safe(percent(line.at_least))}</td>')
+            cells.append(f"<td>{methods_named(findings, line.methods)}</td>")
+            cells += map(percent_cell, (line.disagreement, line.at_least))
         else:
             cells.append(f"<td>{isolated(line.truth)}</td>")
         name = f'<a href="#row-{line.row}">{isolated(shortened(line.id, LONGEST_NAME))}</a>'
-        find = safe(line.beginning)
-        rows.append(f'<tr data-find="{find}"><th class="name" scope="row">{name}</th>{"".join(cells)}</tr>')
+        rows.append(f'<tr data-find="{beginning}"><th class="name" scope="row">{name}</th>{"".join(cells)}</tr>')
     more = ["methods", "disagreement", "at least"] if disagreement else ["true label"]
     yield from table_of("texts", ["text", "begins", "the model says", *more], rows)
 
 
-def _known(value: float) -> str:
-    return repr(value) if math.isfinite(value) else ""
+def methods_named(findings: Findings, methods: Sequence[str]) -> str:
+    """Two methods by what they are called."""
+    return " and ".join(isolated(findings.corpus.layout.called(own)) for own in methods)
 
 
 def texts_section(findings: Findings) -> Iterator[str]:
-    yield '<section id="texts"><h2 class="t1">Texts</h2>'
-    yield (
-        '<p class="quiet">Those that the tables lead to. The deeper a colour, the larger the weight within its row; '
-        "words without colour are not distinguishable from 0.</p>"
+    """The texts that the tables lead to, with the weights of each method."""
+    intro = quiet(
+        "Those that the tables lead to. The deeper a colour, the larger the weight within its row; words without "
+        "colour are not distinguishable from 0."
     )
-    yield _legend(findings.examples)
+    yield from section("texts", "Texts", intro, _legend(findings.examples), _articles(findings))
+
+
+def _articles(findings: Findings) -> Iterator[str]:
     for row in sorted(findings.examples.documents):
         yield from _article(findings.examples, row, "row")
     if findings.other_examples.documents and findings.against is not None:
         yield f"<h3>Of the other run, {isolated(findings.against.folder.name)}</h3>"
         for row in sorted(findings.other_examples.documents):
             yield from _article(findings.other_examples, row, "other")
-    yield "</section>"
 
 
 def _legend(examples: Examples) -> str:
@@ -87,7 +88,7 @@ def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
         if document.truth is not None:
             is_wrong = document.truth not in document.prediction.assigned
             truth = f" · {'<strong>wrong</strong>, ' if is_wrong else ''}labelled {isolated(document.truth)}"
-        yield f'<p class="quiet">{headline(document.prediction)}{truth}</p>'
+        yield quiet(f"{headline(document.prediction)}{truth}")
     for error in dict.fromkeys(document.errors.values()):
         yield f'<p class="warning">⚠ {safe(error)}</p>'
     groups = groupby(document.explanations, key=lambda e: (e.target, e.against))
@@ -95,7 +96,7 @@ def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
         explanations = list(members)
         if len({(e.target, e.against) for e in document.explanations}) > 1:
             rather = "" if against is None else f" rather than {isolated(against)}"
-            yield f'<p class="quiet">Why {isolated(target)}{rather}?</p>'
+            yield quiet(f"Why {isolated(target)}{rather}?")
         yield from _rows(examples, explanations)
     yield "</article>"
 

@@ -1,65 +1,69 @@
-"""The section of words: what each does on average over the texts that it stands in."""
+"""The sections of words: what each does on average, and which change their sign between texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from limelight.corpus.analysis.findings import Findings, Words, main_sign
-from limelight.corpus.analysis.words import WordTable
-from limelight.corpus.report.page.names import level_name, question_title
-from limelight.corpus.report.page.table import Column, absolute_cell, hue_of, links_cell, table_of, texts_cell, word_row
+from limelight.corpus.analysis.findings import SIGNS_SHOWN, Findings, Words, main_sign, wish_of
+from limelight.corpus.analysis.flat_rows import Question
+from limelight.corpus.analysis.words import WRONG_SIGNS, WordLine, WordTable
+from limelight.corpus.report.page.table import (
+    Column,
+    cell,
+    count_cell,
+    hue_of,
+    interval_name,
+    link,
+    part,
+    percent_cell,
+    question_title,
+    quiet,
+    section,
+    word_table,
+)
 from limelight.render.html.escaping import isolated, safe
 from limelight.render.numbers import percent
 
 
 def words_section(findings: Findings) -> Iterator[str]:
-    yield '<section id="words"><h2 class="t1">Words, by what they do on average</h2>'
-    yield (
-        '<p class="quiet">The effect of a word is its mean weight over the texts that it stands in. Intervals hold '
-        "what differs between texts and the error of sampling; a word is bold where its mean is told from 0, with at "
-        "most 5 % of those expected to be noise, and the bars of the others are grey. Of the intervals of bold words "
-        "95 % are expected to hold the mean over texts like these, which is more than the texts at hand. "
-        "Search looks through the lines shown here; words.csv has every word.</p>"
+    """Words by their mean effect."""
+    intro = quiet(
+        "The effect of a word is its mean weight over the texts that it stands in. Intervals hold what differs between "
+        "texts and the error of sampling; a word is bold where its mean is told from 0, with at most 5 % of those "
+        "expected to be noise, and the bars of the others are grey. Of the intervals of bold words 95 % are expected "
+        "to hold the mean over texts like these, which is more than the texts at hand. Search looks through the lines "
+        "shown here; words.csv has every word."
     )
-    for own in findings.words:
-        yield f'<div class="part"><h3>{question_title(findings, own.question)}</h3>'
-        yield from _words_table(findings, own)
-        yield "</div>"
-    yield "</section>"
+    parts = [part(question_title(findings, own.question), _words(findings, own)) for own in findings.words]
+    return section("words", "Words, by what they do on average", intro, *parts)
 
 
-def _words_table(findings: Findings, own: Words) -> Iterator[str]:
+def _words(findings: Findings, own: Words) -> Iterator[str]:
     table, question = own.every, own.question
-    yield f'<p class="quiet">{_about(findings, table)}</p>'
+    yield quiet(_about(findings, table))
     if not own.shown:
         yield "<p>No word stands in enough texts.</p>"
         return
     signed = findings.corpus.layout.is_signed(question.method)
-    column = Column([line.mean for line in own.shown], [line.high - line.mean for line in own.shown])
-    absolute = Column([line.absolute for line in own.shown], [])
-    heads = [
-        "word",
-        "texts",
-        f"mean effect ({safe(level_name(table.level))} interval)",
-        *(["mean absolute effect", "told for / against"] if signed else []),
-    ]
-    rows = []
-    for line in own.shown:
-        hue = hue_of(findings, question, line.mean) if line.told else "x"
-        cells = [texts_cell(line), column.cell(line.mean, line.high - line.mean, hue, signed=signed)]
+    column = Column([line.mean for line in own.shown], [line.high for line in own.shown], signed=signed)
+    absolute = Column([line.absolute for line in own.shown], signed=False)
+
+    def cells(line: WordLine) -> Iterator[str]:
+        yield _texts_cell(line)
+        yield column.bar(line.mean, line.high, hue_of(findings, question, line.mean, told=line.told))
         if signed:
-            cells.append(absolute_cell(absolute, line))
+            yield _absolute_cell(absolute, line)
             told = line.speaks_for + line.speaks_against
-            share = f"{line.speaks_for / told!r}" if told else ""
-            cells.append(f'<td data-v="{share}">{line.speaks_for:,} / {line.speaks_against:,}</td>')
-        signs = [main_sign(line)] if signed else [0]
-        cells.append(links_cell(findings.examples, question, line, signs, "row"))
-        rows.append(word_row(line.word, line.side, cells, faint=not line.told))
-    yield from table_of("words", [*heads, "example"], rows)
+            yield cell(f"{line.speaks_for:,} / {line.speaks_against:,}", line.speaks_for / told if told else None)
+        yield _links_cell(findings, question, line, {main_sign(line) if signed else 0: "text"})
+
+    effect = f"mean effect ({interval_name(table.level)})"
+    more = ["mean absolute effect", "told for / against"] if signed else []
+    yield from word_table("words", ["texts", effect, *more, "example"], own.shown, cells)
 
 
 def _about(findings: Findings, table: WordTable) -> str:
-    """What a table is of, in a line."""
+    """A line that says what a table is of."""
     parts = [f"{table.texts:,} texts"]
     if findings.corpus.manifest.get("asked", {}).get("target") is None and findings.corpus.layout.kind == "classes":
         parts[0] += f" that the model calls {isolated(table.question.target)}"
@@ -75,3 +79,55 @@ def _about(findings: Findings, table: WordTable) -> str:
     if "approximate" in table.accuracy:
         parts.append("the error of the approximation is in no interval")
     return " · ".join(parts)
+
+
+def signs_section(findings: Findings) -> Iterator[str]:
+    """Words whose sign changes between texts; nothing where no method gives signs."""
+    tables = [own.signs for own in findings.words if own.signs is not None]
+    if not tables:
+        return
+    intro = quiet(
+        "Only weights that are told from 0 in their own text count. Listed are words that speak for the label in some "
+        "texts and against it in others; where weights are sampled, more often than the "
+        f"{100 * WRONG_SIGNS:g} % of wrong signs that are expected. First come those with most effect on both sides. A "
+        "mean hides them: look at the texts."
+    )
+    parts = [part(question_title(findings, own.question), _signs(findings, own)) for own in tables]
+    yield from section("signs", "Words whose sign changes between texts", intro, *parts)
+
+
+def _signs(findings: Findings, table: WordTable) -> Iterator[str]:
+    lines = table.lines[:SIGNS_SHOWN]
+    if not lines:
+        yield "<p>No word changes its sign between texts.</p>"
+        return
+    if table.total > len(lines):
+        yield quiet(f"The first {len(lines)} of {table.total:,}; signs.csv has all.")
+    absolute = Column([line.absolute for line in lines], signed=False)
+    heads = ["texts", "told for", "told against", "rarer sign", "mean absolute effect", "for and against"]
+
+    def cells(line: WordLine) -> Sequence[str]:
+        return (
+            _texts_cell(line),
+            count_cell(line.speaks_for),
+            count_cell(line.speaks_against),
+            percent_cell(line.minority, f"at least {safe(percent(line.minority_low))}"),
+            _absolute_cell(absolute, line),
+            _links_cell(findings, table.question, line, {1: "for", -1: "against"}),
+        )
+
+    yield from word_table("signs", heads, lines, cells)
+
+
+def _texts_cell(line: WordLine) -> str:
+    return count_cell(line.texts, f"up to {line.texts + line.missed:,}" if line.missed else "")
+
+
+def _absolute_cell(column: Column, line: WordLine) -> str:
+    return column.cell(line.absolute, f"{column.write(line.absolute_low)} to {column.write(line.absolute_high)}")
+
+
+def _links_cell(findings: Findings, question: Question, line: WordLine, names: dict[int, str]) -> str:
+    """Links to the texts that show a word at its strongest, by their sign."""
+    wishes = ((wish_of(question, line, sign), name) for sign, name in names.items())
+    return f"<td>{''.join(link(findings.examples, wish, name, 'row') for wish, name in wishes)}</td>"
