@@ -7,19 +7,7 @@ from collections.abc import Iterator, Sequence
 from limelight.corpus.analysis.comparison import Difference, Differences
 from limelight.corpus.analysis.examples import Wish
 from limelight.corpus.analysis.findings import DIFFERENCES_SHOWN, Findings
-from limelight.corpus.report.page.table import (
-    Column,
-    cell,
-    hue_of,
-    interval_name,
-    link,
-    model_name,
-    part,
-    question_title,
-    quiet,
-    section,
-    word_table,
-)
+from limelight.corpus.report.page import tables
 from limelight.render.html.escaping import isolated
 
 
@@ -36,40 +24,42 @@ def differences_section(findings: Findings) -> Iterator[str]:
         )
         if compared.other_target:
             how += f" {compared.other_target:,} more were asked about different labels, and cannot be compared."
-    first, second = (f"{isolated(o.folder.name)} ({isolated(model_name(o))})" for o in (findings.corpus, against))
-    intro = quiet(
+    runs = (findings.corpus, against)
+    first, second = (f"{isolated(own.folder.name)} ({isolated(tables.model_name(own))})" for own in runs)
+    intro = tables.quiet(
         f"{first} is this run, {second} the other one. {how} A word is bold where the two are told apart, with at most "
         "5 % of those expected to be noise. Weights of two models are in units of each one’s own output."
     )
-    alone = [quiet(f"In one run alone: {isolated(', '.join(compared.only))}.")] if compared.only else []
-    parts = [part(question_title(findings, own.question), _differences(findings, own)) for own in compared.questions]
-    yield from section("differences", "What is different in the other run", intro, *alone, *parts)
+    alone = [tables.quiet(f"In one run alone: {isolated(', '.join(compared.only))}.")] if compared.only else []
+    parts = tables.parts(findings, compared.questions, _differences)
+    yield from tables.section("differences", "What is different in the other run", intro, *alone, parts)
 
 
 def _differences(findings: Findings, table: Differences) -> Iterator[str]:
     lines = table.lines[:DIFFERENCES_SHOWN]
     told = sum(line.told for line in table.lines)
-    yield quiet(
+    yield tables.quiet(
         f"{table.compared:,} words in {findings.least_texts} texts or more of both · {told:,} told apart · "
         "differences.csv has all"
     )
     if not lines:
         return
-    column = Column([line.difference for line in lines], [line.high for line in lines])
-    means = Column([own for line in lines for own in (line.first, line.second)])
+    column = tables.Column([line.difference for line in lines], [line.high for line in lines])
+    means = tables.Column([own for line in lines for own in (line.first, line.second)])
 
     def cells(line: Difference) -> Sequence[str]:
         both = f"{line.texts:,}" if line.texts == line.other_texts else f"{line.texts:,} and {line.other_texts:,}"
         here = Wish(table.question, line.word, line.side, 0, line.row)
         there = here._replace(row=line.other_row)
+        hue = tables.hue_of(findings, table.question, line.difference, told=line.told)
         return (
-            cell(both, min(line.texts, line.other_texts)),
+            tables.cell(both, min(line.texts, line.other_texts)),
             means.cell(line.first),
             means.cell(line.second),
-            column.bar(line.difference, line.high, hue_of(findings, table.question, line.difference, told=line.told)),
-            f"<td>{link(findings.examples, here, 'here', 'row')}"
-            f"{link(findings.other_examples, there, 'there', 'other')}</td>",
+            column.bar(line.difference, line.high, hue),
+            f"<td>{tables.link(findings.examples, here, 'here', 'row')}"
+            f"{tables.link(findings.other_examples, there, 'there', 'other')}</td>",
         )
 
-    heads = ["texts", "here", "there", f"difference ({interval_name(table.level)})", "example here and there"]
-    yield from word_table("differences", heads, lines, cells)
+    heads = ["texts", "here", "there", f"difference ({tables.interval_name(table.level)})", "example here and there"]
+    yield from tables.word_table("differences", heads, lines, cells)

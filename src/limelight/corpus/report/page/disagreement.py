@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from limelight.corpus.analysis.findings import Findings
-from limelight.corpus.report.page.table import cell, count_cell, ends, percent_cell, quiet, section, table_of
+from limelight.corpus.report.page import tables
 from limelight.corpus.report.page.texts import methods_named, texts_table
 
 
@@ -13,7 +13,7 @@ def disagreement_section(findings: Findings) -> Iterator[str]:
     """The pairs of methods, and the texts that they disagree about most; nothing where no two can be compared."""
     if not findings.pairs:
         return
-    intro = quiet(
+    intro = tables.quiet(
         "Each method hands out its weights; two disagree by the share that they give to other words, or with another "
         "sign: 0 % where they are proportional, 100 % where they name different words. “At least” is what is left when "
         "the errors of the weights are allowed for."
@@ -21,18 +21,18 @@ def disagreement_section(findings: Findings) -> Iterator[str]:
     rows = []
     for pair in findings.pairs:
         cells = (
-            count_cell(pair.texts),
-            percent_cell(pair.mean, ends(pair.low, pair.high)),
-            percent_cell(pair.at_least),
-            cell("no signs") if pair.contradicted is None else count_cell(pair.contradicted),
+            tables.count_cell(pair.texts),
+            tables.percent_cell(pair.mean, tables.ends(pair.low, pair.high)),
+            tables.percent_cell(pair.at_least),
+            tables.cell("no signs") if pair.contradicted is None else tables.count_cell(pair.contradicted),
         )
         rows.append(f'<tr><th class="name">{methods_named(findings, pair.methods)}</th>{"".join(cells)}</tr>')
     heads = ["methods", "texts", "mean disagreement", "at least, on average", "texts with a word told both ways"]
-    yield from section(
+    yield from tables.section(
         "disagreement",
         "Where methods disagree",
         intro,
-        table_of("methods", heads, rows),
+        tables.table_of("methods", heads, rows),
         "<h3>The texts that they disagree about most</h3>",
         texts_table(findings, findings.disagreed.lines, disagreement=True),
     )

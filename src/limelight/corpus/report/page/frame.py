@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.report.page import tables
 from limelight.corpus.report.page.differences import differences_section
 from limelight.corpus.report.page.disagreement import disagreement_section
 from limelight.corpus.report.page.mistakes import mistakes_section
-from limelight.corpus.report.page.table import ends, model_name
 from limelight.corpus.report.page.texts import texts_section
 from limelight.corpus.report.page.words import signs_section, words_section
 from limelight.corpus.report.script import SCRIPT, STYLE
@@ -53,7 +53,7 @@ def page(findings: Findings, about: Mapping[str, str]) -> str:
 
 
 def _title(findings: Findings) -> str:
-    return f"What {model_name(findings.corpus)} does with {len(findings.summary.texts):,} texts"
+    return f"What {tables.model_name(findings.corpus)} does with {len(findings.summary.texts):,} texts"
 
 
 def _head(findings: Findings) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _head(findings: Findings) -> Iterator[str]:
     yield _figure(f"{len(corpus.methods)}", "method" + "s" * (len(corpus.methods) != 1))
     if findings.accuracy is not None:
         right, low, high = findings.accuracy.share
-        of = f"right of {findings.accuracy.labelled:,} with a label ({ends(low, high)})"
+        of = f"right of {findings.accuracy.labelled:,} with a label ({tables.ends(low, high)})"
         yield _figure(safe(percent(right)), of)
     if texts.failed:
         yield _figure(f"{texts.failed:,}", "could not be explained")

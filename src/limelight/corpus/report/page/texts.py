@@ -9,7 +9,7 @@ from itertools import groupby
 from limelight.corpus.analysis.examples import Examples
 from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.analysis.texts import TextLine
-from limelight.corpus.report.page.table import LONGEST_NAME, cell, percent_cell, quiet, section, table_of
+from limelight.corpus.report.page import tables
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import warnings_of
 from limelight.render.html.article import headline
@@ -32,16 +32,16 @@ def texts_table(findings: Findings, lines: Sequence[TextLine], *, disagreement: 
         beginning = safe(line.beginning)
         confidence = "" if math.isnan(line.confidence) else safe(percent(line.confidence))
         cells = [f'<td class="begin" dir="auto">{beginning}</td>']
-        cells.append(cell(f"{isolated(line.label)} {confidence}", line.confidence))
+        cells.append(tables.cell(f"{isolated(line.label)} {confidence}", line.confidence))
         if disagreement and line.methods is not None:
             cells.append(f"<td>{methods_named(findings, line.methods)}</td>")
-            cells += map(percent_cell, (line.disagreement, line.at_least))
+            cells += map(tables.percent_cell, (line.disagreement, line.at_least))
         else:
             cells.append(f"<td>{isolated(line.truth)}</td>")
-        name = f'<a href="#row-{line.row}">{isolated(shortened(line.id, LONGEST_NAME))}</a>'
+        name = f'<a href="#row-{line.row}">{isolated(shortened(line.id, tables.LONGEST_NAME))}</a>'
         rows.append(f'<tr data-find="{beginning}"><th class="name" scope="row">{name}</th>{"".join(cells)}</tr>')
     more = ["methods", "disagreement", "at least"] if disagreement else ["true label"]
-    yield from table_of("texts", ["text", "begins", "the model says", *more], rows)
+    yield from tables.table_of("texts", ["text", "begins", "the model says", *more], rows)
 
 
 def methods_named(findings: Findings, methods: Sequence[str]) -> str:
@@ -51,11 +51,11 @@ def methods_named(findings: Findings, methods: Sequence[str]) -> str:
 
 def texts_section(findings: Findings) -> Iterator[str]:
     """The texts that the tables lead to, with the weights of each method."""
-    intro = quiet(
+    intro = tables.quiet(
         "Those that the tables lead to. The deeper a colour, the larger the weight within its row; words without "
         "colour are not distinguishable from 0."
     )
-    yield from section("texts", "Texts", intro, _legend(findings.examples), _articles(findings))
+    yield from tables.section("texts", "Texts", intro, _legend(findings.examples), _articles(findings))
 
 
 def _articles(findings: Findings) -> Iterator[str]:
@@ -82,13 +82,13 @@ def _legend(examples: Examples) -> str:
 def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
     document = examples.documents[row]
     yield f'<article class="text" id="{anchor}-{document.row}">'
-    yield f"<h3>{isolated(shortened(document.id, LONGEST_NAME))}</h3>"
+    yield f"<h3>{isolated(shortened(document.id, tables.LONGEST_NAME))}</h3>"
     if document.prediction is not None:
         truth = ""
         if document.truth is not None:
             is_wrong = document.truth not in document.prediction.assigned
             truth = f" · {'<strong>wrong</strong>, ' if is_wrong else ''}labelled {isolated(document.truth)}"
-        yield quiet(f"{headline(document.prediction)}{truth}")
+        yield tables.quiet(f"{headline(document.prediction)}{truth}")
     for error in dict.fromkeys(document.errors.values()):
         yield f'<p class="warning">⚠ {safe(error)}</p>'
     groups = groupby(document.explanations, key=lambda e: (e.target, e.against))
@@ -96,7 +96,7 @@ def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
         explanations = list(members)
         if len({(e.target, e.against) for e in document.explanations}) > 1:
             rather = "" if against is None else f" rather than {isolated(against)}"
-            yield quiet(f"Why {isolated(target)}{rather}?")
+            yield tables.quiet(f"Why {isolated(target)}{rather}?")
         yield from _rows(examples, explanations)
     yield "</article>"
 

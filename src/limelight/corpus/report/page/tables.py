@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from limelight.corpus.analysis.comparison import Difference
+from limelight.corpus.analysis.comparison import Difference, Differences
 from limelight.corpus.analysis.examples import Examples, Wish
-from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.analysis.findings import Findings, Words
 from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import GuiltyWord
-from limelight.corpus.analysis.words import WordLine
+from limelight.corpus.analysis.words import WordLine, WordTable
 from limelight.corpus.store.reading import Corpus
 from limelight.render.html.escaping import isolated, number, safe, shortened
 from limelight.render.numbers import Digits, percent
@@ -28,6 +28,7 @@ _CLASSES = {
 }
 """Classes of columns by their heads: those that are not sorted by, and those that hold running text."""
 AnyWord = TypeVar("AnyWord", WordLine, GuiltyWord, Difference)
+AnyTable = TypeVar("AnyTable", Words, WordTable, Differences)
 
 
 def section(anchor: str, title: str, *body: str | Iterable[str]) -> Iterator[str]:
@@ -36,6 +37,14 @@ def section(anchor: str, title: str, *body: str | Iterable[str]) -> Iterator[str
     for own in body:
         yield from [own] if isinstance(own, str) else own
     yield "</section>"
+
+
+def parts(
+    findings: Findings, asked: Iterable[AnyTable], body: Callable[[Findings, AnyTable], Iterable[str]]
+) -> Iterator[str]:
+    """The tables of a section, each under its question."""
+    for own in asked:
+        yield from part(question_title(findings, own.question), body(findings, own))
 
 
 def part(title: str, body: Iterable[str]) -> Iterator[str]:
@@ -143,7 +152,8 @@ class Column:
         half = high - value
         interval = f";--i:{100 * half / self._longest:.0f}" if math.isfinite(half) else ""
         style = f"--v:{100 * value / self._longest:.0f}{interval}"
-        return f'<td class="{hue} bars" data-v="{value!r}" style="{style}">{self.write(value)} ± {self.write(half, "-")}</td>'
+        written = f"{self.write(value)} ± {self.write(half, '-')}"
+        return f'<td class="{hue} bars" data-v="{value!r}" style="{style}">{written}</td>'
 
 
 def hue_of(findings: Findings, question: Question, effect: float, *, told: bool) -> str:
