@@ -15,7 +15,7 @@ import pytest
 
 from corpus.texts import reviews, stored, write
 from limelight import corpus
-from limelight.corpus.store.hashes import Broken, Shards, open_manifest
+from limelight.corpus.store.hashes import PLACE, Broken, Shards, open_manifest
 from limelight.corpus.store.run_folder import Folder
 from limelight.corpus.store.status import state
 from limelight.errors import DataError, InputError
@@ -24,6 +24,8 @@ STEP = 97
 """Every so-many-th byte of a file is damaged, in one bit."""
 OPTIONS: dict[str, Any] = {"methods": ["shapley", "lime"], "n_samples": 20, "shard_size": 4, "id_column": "name"}
 SHARDS = ["00000000.parquet", "00000001.parquet"]
+KEY, OTHER_KEY = PLACE.encode(), b"limelight.corpus.none"
+"""The key of a shard's hash, and one as long that is not it."""
 AGAIN = "give the same limelight corpus run again"
 
 
@@ -304,8 +306,8 @@ def unsealed(folder: Path) -> Path:
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     for file in (folder / "shards").iterdir():
         content = file.read_bytes()
-        at = content.rindex(b"limelight.corpus.store.hashes")
-        file.write_bytes(content[:at] + b"limelight.corpus.none" + content[at + 21 :])
+        at = content.rindex(KEY)
+        file.write_bytes(content[:at] + OTHER_KEY + content[at + len(KEY) :])
     times = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
     for line in times:
         line.pop("crc32")
@@ -361,7 +363,7 @@ def test_half_of_the_hashes_is_damage(copy: Path) -> None:
             corpus.open(copy)
     (copy / "manifest.json").write_text(content)
     shard = copy / "shards" / SHARDS[0]
-    shard.write_bytes(shard.read_bytes().replace(b"limelight.corpus.store.hashes", b"limelight.corpus.none"))
+    shard.write_bytes(shard.read_bytes().replace(KEY, OTHER_KEY))
     with pytest.raises(DataError, match=rf"{SHARDS[0]} is damaged"):
         of_documents(copy)
 
