@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from limelight.theory.best_sums import ERROR, best_sum, certified_error, table
+from limelight.theory.best_sums import ERROR, best_sum, table
 from limelight.theory.quadrature import _trapezoid, exponential_sum, rounding_error
-from reference.exponential_sums import measured_error
+from reference.exponential_sums import certified_error, measured_error
 
 # D Σ w exp(-λD) in float64, by two ways of summing it.
 ROUNDING = 4e-15

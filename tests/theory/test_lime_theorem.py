@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import ParameterError
-from limelight.theory.lime_theorem import (
-    conditional_expectations,
-    eq_17,
-    lime_proposition,
-    proposition_b_1,
-    theorem_5_1,
-)
+from limelight.theory.lime_theorem import lime_proposition, proposition_b_1, theorem_5_1
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import lime_limit
 from reference.enumeration import expectation, expectation_given_kept, random_document, random_game, tabulated
+from reference.eq_17 import conditional_expectations, eq_17
 
 # Exact moments have a relative tolerance of 1e-11; conditioning divides by (d-1)/2d >= 1/4.
 PROMISED = 1e-9

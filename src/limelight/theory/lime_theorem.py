@@ -21,7 +21,6 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.theory.moments import DEFAULT_TOLERANCE, size_moments
 from limelight.theory.ratio_game import RatioGame
 
 
@@ -128,21 +127,3 @@ def limit_coefficients(expectations: ConditionalExpectations, *, corrected: bool
     if not corrected:
         return 3.0 * (E - E.mean())
     return 3.0 * (d - 1) / (d + 1) * (E - E.mean()) + 6.0 / (d + 1) * (E.mean() - expectations.unconditional)
-
-
-def eq_17(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE, *, corrected: bool = False) -> Floats:
-    """Eq. 17 with exact conditional expectations."""
-    return limit_coefficients(conditional_expectations(game, target, tolerance), corrected=corrected)
-
-
-def conditional_expectations(
-    game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE
-) -> ConditionalExpectations:
-    """E[f | ℓ ∉ S] and E[f] without approximation: E[f 1{ℓ ∉ S}] over P(ℓ ∉ S) = (d-1)/(2d)."""
-    d = game.n_features
-    if d < 2:
-        raise ParameterError("with 1 feature, LIME's samples never keep it: E[f | j ∉ S] needs at least 2")
-    uniform = np.full(d + 1, 1.0 / d)
-    uniform[0] = 0.0
-    moments = size_moments(game, target, uniform, tolerance)
-    return ConditionalExpectations(moments.G[0, 0] / ((d - 1) / (2.0 * d)), float(moments.F[0, 1:].mean()))

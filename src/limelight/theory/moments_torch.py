@@ -41,18 +41,32 @@ DECADES_PER_GROUP = 2.0
 
 
 @dataclass(frozen=True)
-class _Batch:
-    """Documents of one batch, longest first. Axes: document n, head K, node L, feature d, size weights W."""
+class Batch:
+    """Documents of one batch, longest first. Axes: document n, head K, node L, state, size weights W.
+
+    The state is the number of features removed, or kept (`counts_kept`). `step` gives for feature k of the first n
+    documents what it does to Q where it is kept, what it then adds to N, and both where it is removed: factors hold the
+    chances p and m, and None adds nothing. `around` gives exp(-λ D) and N of what stands around the features, by state;
+    it is None where that is in `start`.
+    """
 
     lengths: list[int]
-    alpha: Tensor  # (d, n, K, L, 1)
-    beta: Tensor  # (d, n, K, L, 1)
-    start: Tensor  # (n, K, L, 1)
-    A: Tensor  # (d, n, K, 1, 1)
-    B: Tensor  # (d, n, K, 1, 1)
-    C0: Tensor  # (n, K, 1, 1)
     share: Tensor  # (L, 1): quadrature weight over the number of heads
-    size_weights: Tensor  # (W, n, d + 1)
+    size_weights: Tensor  # (W, n, 1, 1, d + 1), by state, of each document's own length
+    start: tuple[Tensor, Tensor]  # Q_0 and T_0: (n, K, L, 1)
+    step: Callable[[int, int], tuple[Tensor, Tensor, Tensor, Tensor | None]]
+    around: Callable[[slice, int], tuple[Tensor, Tensor]] | None = None
+    counts_kept: bool = False
+
+    @property
+    def destinations(self) -> tuple[slice, slice]:
+        """Where the states of k features go among those of k + 1: with the feature kept, and with it removed."""
+        same, next_one = slice(None, -1), slice(1, None)
+        return (next_one, same) if self.counts_kept else (same, next_one)
+
+
+Load = Callable[[list[int], Floats, Floats], Batch]
+"""Function from the games of a batch and some nodes with their weights to the batch, on its device."""
 
 
 def size_moments_of_many(
@@ -79,12 +93,31 @@ def size_moments_of_many(
         for game, c in zip(games, classes, strict=True)
     ]
 
-    def of_nodes(members: list[int], nodes: Floats, node_weights: Floats) -> tuple[Tensor, Tensor]:
-        batch = _load(games, classes, weights, members, nodes, node_weights, device)
-        states = _forward(batch)
-        return _sizes_summed(batch, states), _backward(batch, states)
+    def load(members: list[int], nodes: Floats, node_weights: Floats) -> Batch:
+        """Arrays in units of each head's smallest denominator."""
+        lam, rows = on_device(nodes, device)[:, None], [(games[i], classes[i], sizes[i].lowest) for i in members]
+        a = by_feature([game.a / unit[:, None] for game, _, unit in rows], device)
+        b = by_feature([game.b / unit[:, None] for game, _, unit in rows], device)
+        A = by_feature([game.A[:, :, c] / unit[:, None] for game, c, unit in rows], device)
+        B = by_feature([game.B[:, :, c] / unit[:, None] for game, c, unit in rows], device)
+        c0 = padded([(game.c0 / unit)[:, None, None] for game, _, unit in rows], device)
+        C0 = padded([(game.C0[:, c] / unit)[:, None, None] for game, c, unit in rows], device)
+        alpha, beta, start = torch.exp(-a * lam), torch.exp(-b * lam), torch.exp(-c0 * lam)
 
-    return moments_in_batches(sizes, of_nodes, tolerance, device, memory_bytes)
+        def step(k: int, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+            s = torch.arange(k + 1, dtype=torch.float64, device=lam.device)
+            kept, removed = alpha[k, :n] * ((k + 1 - s) / (k + 1)), beta[k, :n] * ((s + 1) / (k + 1))
+            return kept, A[k, :n], removed, B[k, :n]
+
+        return Batch(
+            lengths=[games[i].n_features for i in members],
+            share=on_device(node_weights / len(sizes[members[0]].lowest), device)[:, None],
+            size_weights=padded([weights[i] for i in members], device).transpose(0, 1)[:, :, None, None],
+            start=(start, C0 * start),
+            step=step,
+        )
+
+    return moments_in_batches(sizes, load, tolerance, device, memory_bytes)
 
 
 # ── batches: documents of like denominators, as many as the memory holds ──────────────────────────────────────────────
@@ -114,13 +147,9 @@ class GameSize:
         return 8 * (self.n_features + 1) * (self.n_features + 2) * self.n_heads
 
 
-MomentsOfNodes = Callable[[list[int], Floats, Floats], tuple[Tensor, Tensor]]
-"""Function from the games of a batch and some nodes with their weights to F (n, d + 1) and G (W, n, d), padded."""
-
-
 def moments_in_batches(
     games: Sequence[GameSize],
-    of_nodes: MomentsOfNodes,
+    load: Load,
     tolerance: float,
     device: str,
     memory_bytes: int | None = None,
@@ -133,8 +162,9 @@ def moments_in_batches(
         F_total: Any = 0.0
         G_total: Any = 0.0
         for first in range(0, len(rule), block):
-            F, G = of_nodes(members, rule.nodes[first : first + block], rule.weights[first : first + block])
-            F_total, G_total = F_total + F, G_total + G
+            batch = load(members, rule.nodes[first : first + block], rule.weights[first : first + block])
+            states = _forward(batch)
+            F_total, G_total = F_total + _by_size(batch, states), G_total + _backward(batch, states)
         F_total, G_total = F_total.cpu().numpy(), G_total.permute(1, 0, 2).contiguous().cpu().numpy()
         for i, member in enumerate(members):
             game, d = games[member], games[member].n_features
@@ -180,111 +210,88 @@ def active(lengths: Sequence[int], k: int) -> int:
     return sum(length > k for length in lengths)
 
 
-def rows_by_length(lengths: list[int]) -> list[tuple[int, slice]]:
-    """Documents of one length, which stand together: (length, rows)."""
-    return [(d, slice(lengths.index(d), lengths.index(d) + lengths.count(d))) for d in sorted(set(lengths))]
-
-
 def on_device(array: Floats, device: str) -> Tensor:
     """An array as a tensor on a device."""
     return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
+def padded(arrays: Sequence[Floats], device: str) -> Tensor:
+    """Arrays (..., own length) of documents, the longest first, with zeros behind them: (n, ..., longest)."""
+    together = np.zeros((len(arrays), *arrays[0].shape))
+    for row, own in zip(together, arrays, strict=True):
+        row[..., : own.shape[-1]] = own
+    return on_device(together, device)
+
+
+def by_feature(arrays: Sequence[Floats], device: str) -> Tensor:
+    """Arrays (K, own length) of documents, feature by feature: (longest, n, K, 1, 1)."""
+    return padded(arrays, device).permute(2, 0, 1).contiguous()[..., None, None]
+
+
 # ── the recursion ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _load(
-    games: Sequence[RatioGame],
-    classes: list[int],
-    weights: list[Floats],
-    members: list[int],
-    nodes: Floats,
-    node_weights: Floats,
-    device: str,
-) -> _Batch:
-    """Arrays in units of each head's smallest denominator, on the device."""
-    lengths = [games[i].n_features for i in members]
-    n, d, K = len(members), lengths[0], games[members[0]].n_heads
-    a, b, A, B = (np.zeros((d, n, K)) for _ in range(4))
-    c0, C0 = np.zeros((n, K)), np.zeros((n, K))
-    sizes = np.zeros((len(weights[0]), n, d + 1))
-    for i, member in enumerate(members):
-        game, c, own = games[member], classes[member], lengths[i]
-        unit = game.denominator_range()[0]
-        a[:own, i], b[:own, i] = (game.a / unit[:, None]).T, (game.b / unit[:, None]).T
-        A[:own, i], B[:own, i] = (game.A[:, :, c] / unit[:, None]).T, (game.B[:, :, c] / unit[:, None]).T
-        c0[i], C0[i] = game.c0 / unit, game.C0[:, c] / unit
-        sizes[:, i, : own + 1] = weights[member]
-
-    lam = on_device(nodes, device)[:, None]
-    a_, b_, A_, B_ = (on_device(array, device)[..., None, None] for array in (a, b, A, B))
-    c0_, C0_ = (on_device(array, device)[..., None, None] for array in (c0, C0))
-    return _Batch(
-        lengths=lengths,
-        alpha=torch.exp(-a_ * lam),
-        beta=torch.exp(-b_ * lam),
-        start=torch.exp(-c0_ * lam),
-        A=A_,
-        B=B_,
-        C0=C0_,
-        share=on_device(node_weights / K, device)[:, None],
-        size_weights=on_device(sizes, device),
-    )
-
-
-def _fractions(k: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """p(s) = (k+1-s)/(k+1) and m(s+1) = (s+1)/(k+1) for s = 0..k."""
-    s = torch.arange(k + 1, dtype=torch.float64, device=like.device)
-    return (k + 1 - s) / (k + 1), (s + 1) / (k + 1)
-
-
-def _forward(batch: _Batch) -> list[tuple[Tensor, Tensor]]:
+def _forward(batch: Batch) -> list[tuple[Tensor, Tensor]]:
     """States (Q_k, T_k), each (documents with at least k features, K, L, k + 1), for k = 0..d."""
-    Q, T = batch.start, batch.C0 * batch.start
+    stays, goes = batch.destinations
+    Q, T = batch.start
     states = [(Q, T)]
     for k in range(batch.lengths[0]):
         n = active(batch.lengths, k)
         Q, T = Q[:n], T[:n]
-        p, m = _fractions(k, Q)
-        kept, removed = batch.alpha[k, :n] * p, batch.beta[k, :n] * m
+        kept, A, removed, B = batch.step(k, n)
         Q_next, T_next = Q.new_zeros((*Q.shape[:-1], k + 2)), Q.new_zeros((*Q.shape[:-1], k + 2))
-        torch.mul(kept, Q, out=Q_next[..., :-1])
-        Q_next[..., 1:].addcmul_(removed, Q)
-        torch.mul(kept, torch.addcmul(T, batch.A[k, :n], Q), out=T_next[..., :-1])
-        T_next[..., 1:].addcmul_(removed, torch.addcmul(T, batch.B[k, :n], Q))
+        torch.mul(kept, Q, out=Q_next[..., stays])
+        Q_next[..., goes].addcmul_(removed, Q)
+        torch.mul(kept, torch.addcmul(T, A, Q), out=T_next[..., stays])
+        T_next[..., goes].addcmul_(removed, T if B is None else torch.addcmul(T, B, Q))
         Q, T = Q_next, T_next
         states.append((Q, T))
     return states
 
 
-def _sizes_summed(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
+def _by_size(batch: Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
     """F_s (n, d + 1): each document is read off at its own last step."""
-    result = batch.share.new_zeros((len(batch.lengths), batch.lengths[0] + 1))
-    for d, rows in rows_by_length(batch.lengths):
-        result[rows, : d + 1] = (states[d][1][rows] * batch.share).sum(dim=(1, 2))
+    lengths = batch.lengths
+    result = batch.share.new_zeros((len(lengths), lengths[0] + 1))
+    for d in sorted(set(lengths)):
+        rows = slice(lengths.index(d), lengths.index(d) + lengths.count(d))  # documents of one length stand together
+        Q, T = (state[rows] for state in states[d])
+        if batch.around is not None:
+            factor, N = batch.around(rows, d + 1)
+            T = factor * torch.addcmul(T, N, Q)
+        means = (T * batch.share).sum(dim=(1, 2))
+        result[rows, : d + 1] = means.flip(-1) if batch.counts_kept else means
     return result
 
 
-def _backward(batch: _Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
+def _backward(batch: Batch, states: list[tuple[Tensor, Tensor]]) -> Tensor:
     """Σ_s w_s G_{s,j}, (W, n, d). Documents join on the way down, each at its own length."""
+    stays, goes = batch.destinations
     documents, d_max = len(batch.lengths), batch.lengths[0]
     result = batch.share.new_zeros((len(batch.size_weights), documents, d_max))
+    heads, nodes = batch.start[0].shape[1:3]
     for w, size_weights in enumerate(batch.size_weights):
         n = 0
-        q_bar = t_bar = states[0][0].new_zeros((0, *states[0][0].shape[1:3], d_max + 1))
+        q_bar = t_bar = batch.share.new_zeros((0, heads, nodes, d_max + 1))
         for k in range(d_max - 1, -1, -1):
             joining = active(batch.lengths, k)
             if joining > n:
-                t_new = (size_weights[n:joining, None, None, : k + 2] * batch.share).expand(-1, q_bar.shape[1], -1, -1)
-                t_bar = torch.cat([t_bar, t_new])
-                q_bar = torch.cat([q_bar, torch.zeros_like(t_new)])
+                t_new = size_weights[n:joining, ..., : k + 2] * batch.share
+                if batch.around is None:
+                    t_new = t_new.expand(-1, heads, -1, -1)
+                    q_new = torch.zeros_like(t_new)
+                else:
+                    factor, N = batch.around(slice(n, joining), k + 2)
+                    t_new = factor * t_new
+                    q_new = t_new * N
+                t_bar, q_bar = torch.cat([t_bar, t_new]), torch.cat([q_bar, q_new])
                 n = joining
             Q, T = states[k][0][:n], states[k][1][:n]
-            p, m = _fractions(k, Q)
-            kept, removed = batch.alpha[k, :n] * p, batch.beta[k, :n] * m
-            A, B = batch.A[k, :n], batch.B[k, :n]
-            t_keep, t_drop = t_bar[..., :-1], t_bar[..., 1:]
-            q_keep, q_drop = torch.addcmul(q_bar[..., :-1], A, t_keep), torch.addcmul(q_bar[..., 1:], B, t_drop)
+            kept, A, removed, B = batch.step(k, n)
+            t_keep, t_drop, q_drop = t_bar[..., stays], t_bar[..., goes], q_bar[..., goes]
+            q_keep = torch.addcmul(q_bar[..., stays], A, t_keep)
+            q_drop = q_drop if B is None else torch.addcmul(q_drop, B, t_drop)
             # q̄ Q + t̄ (T + A Q) = (q̄ + A t̄) Q + t̄ T
             result[w, :n, k] = (kept * torch.addcmul(q_keep * Q, t_keep, T)).sum(dim=(1, 2, 3))
             t_bar = (kept * t_keep).addcmul_(removed, t_drop)

@@ -17,7 +17,6 @@ terms but the values are positive, so nothing cancels before the last difference
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,8 @@ def owen(game: RatioGame, groups: Sequence[Sequence[int]], tolerance: float = DE
     lowest, _ = game.denominator_range()
     values = np.zeros(game.n_features)
     for head, (unit, rule) in enumerate(zip(lowest, rules, strict=True)):
-        values += _of_head(_Head.of(game, head, float(unit)), groups, rule) / game.n_heads
+        parts = np.stack([game.a[head], game.A[head, :, 0], game.b[head], game.B[head, :, 0]]) / unit
+        values += _of_head(parts, game.c0[head] / unit, game.C0[head, 0] / unit, groups, rule) / game.n_heads
     nodes = sum(len(rule) for rule in rules)
     # A difference of two values of f; logarithms of d factors, and a term for each node of three rules, are rounded.
     terms = nodes + game.n_features + len(groups) + 32.0
@@ -44,67 +44,38 @@ def owen(game: RatioGame, groups: Sequence[Sequence[int]], tolerance: float = DE
     return ExactValues(values, 2.0 * bound * M, nodes, float(nothing), UNIT * terms * M)
 
 
-@dataclass(frozen=True)
-class _Head:
-    """One head in units of its smallest denominator: kept and removed parts of each feature, and what always stays."""
-
-    a: Floats  # (d,)
-    A: Floats  # (d,)
-    b: Floats  # (d,)
-    B: Floats  # (d,)
-    c0: float = 0.0
-    C0: float = 0.0
-
-    @classmethod
-    def of(cls, game: RatioGame, head: int, unit: float) -> _Head:
-        a, b = game.a[head] / unit, game.b[head] / unit
-        A, B = game.A[head, :, 0] / unit, game.B[head, :, 0] / unit
-        return cls(a, A, b, B, float(game.c0[head] / unit), float(game.C0[head, 0] / unit))
-
-    def joined(self, groups: Sequence[Sequence[int]]) -> _Head:
-        """Head whose features are the groups."""
-        a, A, b, B = (
-            np.array([own[list(group)].sum() for group in groups]) for own in (self.a, self.A, self.b, self.B)
-        )
-        return _Head(a, A, b, B, self.c0, self.C0)
-
-    def only(self, chosen: Sequence[int]) -> _Head:
-        """Head of some features, and of nothing that always stays."""
-        rows = list(chosen)
-        return _Head(self.a[rows], self.A[rows], self.b[rows], self.B[rows])
-
-    def tilted(self, lam: Floats, chance: Floats) -> tuple[Floats, Floats]:
-        """Means for λ (L,) and chances (m,): log E[exp(-λD)] and E[N exp(-λD)] / E[exp(-λD)], (L, m, d)."""
-        kept = -lam[:, None, None] * self.a + np.log(chance)[:, None]
-        removed = -lam[:, None, None] * self.b + np.log1p(-chance)[:, None]
-        either = np.logaddexp(kept, removed)
-        return either, np.exp(kept - either) * self.A + np.exp(removed - either) * self.B
-
-
-def _of_head(head: _Head, groups: Sequence[Sequence[int]], rule: ExponentialSum) -> Floats:
-    """φ of every feature, by one head."""
-    lam, joined = rule.nodes, head.joined(groups)
-    values = np.zeros(len(head.a))
+def _of_head(parts: Floats, c0: float, C0: float, groups: Sequence[Sequence[int]], rule: ExponentialSum) -> Floats:
+    """φ of every feature, by one head in units of its smallest denominator: `parts` (4, d) are a, A, b and B."""
+    lam, values = rule.nodes, np.zeros(parts.shape[1])
+    joined = np.array([[own[list(group)].sum() for group in groups] for own in parts])
     for own, members in enumerate(groups):
-        others = joined.only([other for other in range(len(groups)) if other != own])
         t, t_weights = _unit_interval(len(groups))
-        logs, means = others.tilted(lam, t)
+        logs, means = _tilted(np.delete(joined, own, axis=1), lam, t)
         # E over the other groups, integrated over t: of exp(-λD), and of N exp(-λD). What always stays is with them.
-        product = np.exp(logs.sum(axis=2) - lam[:, None] * head.c0)
+        product = np.exp(logs.sum(axis=2) - lam[:, None] * c0)
         exponential = product @ t_weights
-        weighted = (product * (head.C0 + means.sum(axis=2))) @ t_weights
-        inner = head.only(members)
+        weighted = (product * (C0 + means.sum(axis=2))) @ t_weights
+        inner = np.take(parts, list(members), axis=1)
         u, u_weights = _unit_interval(len(members))
-        logs, means = inner.tilted(lam, u)
+        logs, means = _tilted(inner, lam, u)
         rest = np.exp(logs.sum(axis=2, keepdims=True) - logs)  # without the feature itself
         mean_rest = means.sum(axis=2, keepdims=True) - means
         outside = (weighted[:, None, None], exponential[:, None, None])
         kept, removed = (
             np.exp(-lam[:, None, None] * g) * rest * (outside[0] + outside[1] * (mean_rest + G))
-            for g, G in ((inner.a, inner.A), (inner.b, inner.B))
+            for g, G in (inner[:2], inner[2:])
         )
         values[list(members)] = rule.weights @ np.einsum("lmd,m->ld", kept - removed, u_weights)
     return values
+
+
+def _tilted(parts: Floats, lam: Floats, chance: Floats) -> tuple[Floats, Floats]:
+    """Means for λ (L,) and chances (m,): log E[exp(-λD)] and E[N exp(-λD)] / E[exp(-λD)], (L, m, d)."""
+    a, A, b, B = parts
+    kept = -lam[:, None, None] * a + np.log(chance)[:, None]
+    removed = -lam[:, None, None] * b + np.log1p(-chance)[:, None]
+    either = np.logaddexp(kept, removed)
+    return either, np.exp(kept - either) * A + np.exp(removed - either) * B
 
 
 def _unit_interval(features: int) -> tuple[Floats, Floats]:
