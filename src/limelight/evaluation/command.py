@@ -130,9 +130,9 @@ def write_report(folder: EvaluationFolder, evaluation: Evaluation) -> None:
         comparison = folder.explanations(number)
         if comparison is not None:
             name = f"texts/{number:06d}.html"
-            folder.write(name, comparison.to_html().encode())
+            folder.write_file(name, comparison.to_html().encode())
             links[str(evaluation.documents[number]["id"])] = name
-    folder.write("report.html", evaluation.to_html(links).encode())
+    folder.write_file("report.html", evaluation.to_html(links).encode())
 
 
 def most_disputed(evaluation: Evaluation, count: int) -> list[int]:

@@ -12,12 +12,11 @@ Every file appears whole or not at all. A record that is damaged, or of another 
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,53 +26,39 @@ from limelight.evaluation.measure import Key
 from limelight.evaluation.result import Evaluation, written
 from limelight.explanation.result import Comparison
 from limelight.render.csv_table import safe_cell
-from limelight.storage.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
-
-RUN, LOCK = "run.json", "run.lock"
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+from limelight.storage.files import reason
+from limelight.storage.run_folder import UNREADABLE, RunFolder
 
 
-class EvaluationFolder:
+class EvaluationFolder(RunFolder):
     """Reads and writes one output folder."""
 
+    FOLDERS = ("documents", "texts")
+    KIND = "that of an evaluation"
+    OTHER = "--out {folder} holds another evaluation ({changes}): choose another folder"
+
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self.digest = ""
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Be the only one who writes here; what a killed run has left half written goes."""
+    def check(self) -> None:
         self.stored()
-        with only_writer(self.path, self.path / LOCK):
-            for folder in (self.path, self.path / "documents", self.path / "texts"):
-                remove_dead_parts(folder)
-            yield
 
-    def stored(self) -> Mapping[str, Any] | None:
-        """What the folder is of; None where it is new."""
-        if not holds_run(self.path, RUN, LOCK, "that of an evaluation"):
-            return None
-        try:
-            content: Mapping[str, Any] = json.loads((self.path / RUN).read_bytes())
-            if content["kind"] != "evaluation" or not isinstance(content["digest"], str):
-                raise ValueError("it is of something else")
-            return content
-        except _UNREADABLE as error:
-            raise InputError(f"{self.path / RUN} cannot be read ({reason(error)}): choose another --out") from error
+    def check_record(self, record: Any) -> Mapping[str, Any]:
+        if record["kind"] != "evaluation" or not isinstance(record["digest"], str):
+            raise ValueError("it is of something else")
+        known: Mapping[str, Any] = record
+        return known
 
     def claim(self, digest: str, about: Mapping[str, Any]) -> None:
         """Write down what the folder is of; raise if it is of something else."""
         self.digest = digest
         stored = self.stored()
         if stored is None:
-            self.write(RUN, _json({"kind": "evaluation", "digest": digest, **about}))
-            return
-        if stored["digest"] != digest:
-            others = [
-                f"{name} {stored.get(name)!r}, not {own!r}" for name, own in about.items() if stored.get(name) != own
-            ]
-            told = f" ({'; '.join(others)})" if others else ""
-            raise InputError(f"--out {self.path} holds another evaluation{told}: choose another folder")
+            self.write_file(self.RECORD, _json({"kind": "evaluation", "digest": digest, **about}))
+        elif stored["digest"] != digest:
+            self.check_same({name: stored.get(name) for name in about}, about)
+            self.check_same({"digest": stored["digest"]}, {"digest": digest})
 
     # ── records ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,7 +87,7 @@ class EvaluationFolder:
                 distinct=int(content["distinct"]),
                 noise=float(content["noise"]),
             )
-        except _UNREADABLE:
+        except UNREADABLE:
             return None
 
     def keep(self, record: Record) -> None:
@@ -114,28 +99,22 @@ class EvaluationFolder:
             "values": [[list(key), written(value)] for key, value in record.values.items()],
             "explained": None if record.explained is None else record.explained.to_dict(),
         }
-        self.write(f"documents/{record.number:06d}.json", _json(content))
+        self.write_file(f"documents/{record.number:06d}.json", _json(content))
 
     def explanations(self, number: int) -> Comparison | None:
         """Those of a text, as they were kept; None where there are none that can be read."""
         try:
             content = json.loads(self._record(number).read_bytes())["explained"]
             return None if content is None else Comparison.from_dict(content)
-        except (*_UNREADABLE, InputError):
+        except (*UNREADABLE, InputError):
             return None
 
     # ── what is made of them ──────────────────────────────────────────────────────────────────────────────────────
 
     def write_evaluation(self, evaluation: Evaluation) -> None:
-        self.write("evaluation.json", _json(evaluation.to_dict()))
-        self.write("summary.csv", _csv(evaluation.summary.rows()))
-        self.write("texts.csv", _csv(evaluation.rows()))
-
-    def write(self, name: str, content: bytes) -> None:
-        file = self.path / name
-        with writing_in_run(self.path, name):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(file, content)
+        self.write_file("evaluation.json", _json(evaluation.to_dict()))
+        self.write_file("summary.csv", _csv(evaluation.summary.rows()))
+        self.write_file("texts.csv", _csv(evaluation.rows()))
 
 
 def read_evaluation(path: Path) -> Evaluation:
@@ -144,7 +123,7 @@ def read_evaluation(path: Path) -> Evaluation:
     try:
         content = json.loads(file.read_bytes())
     except FileNotFoundError as error:
-        if not (path / RUN).is_file():
+        if not (path / EvaluationFolder.RECORD).is_file():
             raise InputError(f"{path} holds no evaluation: give a folder of limelight evaluate") from error
         raise InputError(f"there is no {file}: the evaluation is not finished; give its command again") from error
     except (OSError, ValueError, RecursionError) as error:

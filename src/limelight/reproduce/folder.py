@@ -13,13 +13,12 @@ damaged is known and computed again.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,10 @@ import numpy as np
 import limelight
 from limelight.core.arrays import Array
 from limelight.errors import InputError
-from limelight.storage.files import holds_run, only_writer, reason, remove_dead_parts, replace_file, writing_in_run
+from limelight.storage import run_folder
+from limelight.storage.files import reason
 
 Arrays = dict[str, Array]
-RUN, LOCK = "run.json", "run.lock"
 _PIECE = "_piece_"
 """The entry of a piece that says what it is a piece of."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error)
@@ -52,49 +51,38 @@ class Fingerprint:
     version: str
 
 
-class RunFolder:
+class RunFolder(run_folder.RunFolder):
     """Reads and writes one output folder; every file appears whole or not at all."""
 
+    FOLDERS = ("chunks", "chunks/*")
+
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self.chunks = path / "chunks"
         self._digests: dict[str, str] = {}
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Be the only run that writes here; what a killed one has left half written goes."""
-        self.fingerprint()  # a folder that is none of a run is not touched
-        with only_writer(self.path, self.path / LOCK):
-            for folder in (self.path, self.chunks, *self.chunks.glob("*")):
-                remove_dead_parts(folder)
-            yield
+    def check(self) -> None:
+        """A folder that is none of a run is not touched."""
+        self.fingerprint()
 
     def fingerprint(self) -> Fingerprint | None:
         """Of the run that this folder holds, or None where it is new."""
-        if not holds_run(self.path, RUN, LOCK, "the folder of a run"):
-            return None
-        try:
-            stored = json.loads((self.path / RUN).read_bytes())
-            found = Fingerprint(**{name: stored[name] for name in Fingerprint.__dataclass_fields__})
-            if not (isinstance(found.documents, int) and isinstance(found.seed, int) and found.seed >= 0):
-                raise ValueError("documents and seed must be whole numbers")
-            return found
-        except _UNREADABLE as error:
-            raise InputError(f"{self.path / RUN} cannot be read ({reason(error)}): choose another --out") from error
+        found: Fingerprint | None = self.stored()
+        return found
+
+    def check_record(self, record: Any) -> Fingerprint:
+        found = Fingerprint(**{name: record[name] for name in Fingerprint.__dataclass_fields__})
+        if not (isinstance(found.documents, int) and isinstance(found.seed, int) and found.seed >= 0):
+            raise ValueError("documents and seed must be whole numbers")
+        return found
 
     def claim(self, wanted: Fingerprint) -> None:
         """Write down that the folder holds this run; raise if it holds another."""
         stored = self.fingerprint()
         if stored is None:
             self.write_json("run", asdict(wanted))
-            return
-        for name, value in asdict(wanted).items():
-            other = getattr(stored, name)
-            if value != other:
-                raise InputError(
-                    f"--out {self.path} holds another run: its {name.replace('_', ' ')} is {other!r}, not {value!r}; "
-                    "choose another folder, or give what that run was given"
-                )
+        else:
+            self.check_same(asdict(stored), asdict(wanted))
 
     def claim_deep(self, digest: str) -> None:
         """The deep model of Figure 6 may come later, but it stays the same."""
@@ -168,8 +156,7 @@ class RunFolder:
         self.write(f"{name}.npz", _npz(arrays))
 
     def write(self, name: str, content: bytes) -> None:
-        with writing_in_run(self.path, name):
-            replace_file(self.path / name, content)
+        self.write_file(name, content)
         self._digests[name] = hashlib.sha256(content).hexdigest()
 
     # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,9 +182,7 @@ class RunFolder:
     def write_chunk(self, name: str, first: int, arrays: Mapping[str, Array]) -> None:
         file = self._chunk(name, first)
         marked = {**arrays, _PIECE: np.array(_piece(name, first, arrays))}
-        with writing_in_run(self.path, str(file.relative_to(self.path))):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(file, _npz(marked))
+        self.write_file(str(file.relative_to(self.path)), _npz(marked))
 
     def _chunk(self, name: str, first: int) -> Path:
         return self.chunks / name / f"{first:06d}.npz"

@@ -63,13 +63,22 @@ def save(content: bytes, path: Path) -> None:
         raise InputError(f"cannot write {path}: {reason(error)}; choose another place with --out") from error
 
 
-def replace_file(target: Path, content: Content) -> None:
-    """Write a file in one move; one that stood there hands on its permissions."""
+def replace_file(target: Path, content: Content, *, durable: bool = False) -> None:
+    """Write a file in one move; one that stood there hands on its permissions.
+
+    `durable`: after this returns it survives a loss of power.
+    """
     with _part(target) as fresh:
         _write(fresh, content)
         if target.exists():
             shutil.copymode(target, fresh)
         fresh.replace(target)
+    if durable and sys.platform != "win32":  # a rename is on the disk when its folder is; there none can be opened
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
@@ -96,39 +105,6 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
         if target.exists():  # else the old folder could not be put back, and is all there is
             shutil.rmtree(former, ignore_errors=True)
     remove_dead_parts(target.parent, target.name)
-
-
-# ── the folder of a run ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def holds_run(folder: Path, record: str, lock: str, kind: str) -> bool:
-    """Whether the folder that --out names holds a run already, which its record says; False where it is new.
-
-    What is no folder, cannot be read, or holds files of something else than `kind` is refused.
-    """
-    try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        return False
-    except NotADirectoryError as error:
-        raise InputError(f"--out {folder} is a file: give a folder") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"--out {folder} cannot be read: {reason(error)}; choose another folder") from error
-    if record not in names and any(name != lock and not is_part(name) for name in names):
-        raise InputError(f"--out {folder} holds files but no {record}, so it is not {kind}: choose another")
-    return record in names
-
-
-@contextlib.contextmanager
-def writing_in_run(folder: Path, name: str) -> Iterator[None]:
-    """Around the writing of a file of a run: where it fails, the error says how to go on."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"could not write {name} in {folder}: {reason(error)}; check the path and the free space, then give "
-            "the same command again to go on"
-        ) from error
 
 
 # ── parts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

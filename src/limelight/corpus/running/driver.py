@@ -18,12 +18,13 @@ from limelight.corpus.running.workers import Crew, Done, InProcess, Lost, Ready,
 from limelight.corpus.store.hashes import Shards
 from limelight.corpus.store.reading import Corpus
 from limelight.corpus.store.reading import open as open_corpus
-from limelight.corpus.store.run_folder import Folder, check_same, differences
+from limelight.corpus.store.run_folder import Folder
 from limelight.corpus.store.schema import VERSION, Layout, arrow_library
 from limelight.corpus.store.status import duration
 from limelight.errors import InputError, LimelightError, ParameterError, shown
 from limelight.explainers.method import find
 from limelight.explanation.serialization import written_as_json
+from limelight.storage.run_folder import differences
 
 OWN_SHARD, SHARD = 1000, 50
 """Documents in a shard: of limelight's own models, which take milliseconds, and of all others."""
@@ -176,7 +177,7 @@ def _manifest(
         rest["input"] = {name: value for name, value in before["input"].items() if name != "rows"}
         now = {**about, "shards": {"size": size}, "keep_text": keep_text}
         then = {**rest, "shards": {"size": before["shards"]["size"]}, "keep_text": before["layout"].get("keep_text")}
-        check_same(folder.path, then, now)
+        folder.check_same(then, now)
         return before, Layout.from_json(before["layout"], folder.path), Shards(run, before["shards"]["count"])
     survey = source.survey(loaded.model.labels, progress)
     layout = Layout(

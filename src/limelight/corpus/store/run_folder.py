@@ -14,22 +14,21 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.store.hashes import Broken, Foreign, Shards, open_manifest, seal_manifest
-from limelight.errors import DataError, InputError, shown
-from limelight.storage.files import is_part, only_writer, reason, remove_dead_parts, replace_file
+from limelight.errors import DataError, InputError
+from limelight.storage.files import reason
+from limelight.storage.run_folder import RunFolder
 
 MANIFEST = "manifest.json"
 SHARDS = "shards"
 TIMES = "times.jsonl"
-LOCK = "lock"
 
 _SHARD = re.compile(r"(\d{8})\.parquet")
-_DIFFERENCES_SHOWN = 3
 
 
 def shard_name(number: int) -> str:
@@ -75,34 +74,21 @@ def _whole_shard(file: Path, shards: Shards) -> bytes:
     return content
 
 
-class Folder:
+class Folder(RunFolder):
     """What one run may do to the folder; only inside `writing`, which keeps all other runs out."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Be the only writer; a crash leaves no lock behind."""
-        if self.path.is_dir():
-            self._check_is_ours()
-        with only_writer(self.path, self.path / LOCK):
-            self._check_is_ours()
-            for folder in (self.path, self.path / SHARDS):
-                remove_dead_parts(folder)
-            yield
-
-    def _check_is_ours(self) -> None:
-        """Refuse a folder of something else: nothing is written among files that are not ours."""
-        try:
-            names = {name for name in os.listdir(self.path) if name != LOCK and not is_part(name)}
-        except OSError as error:
-            raise InputError(f"cannot write to {self.path}: {reason(error)}; choose another folder") from error
-        if names and MANIFEST not in names:
-            raise InputError(
-                f"{self.path} is no corpus: it holds {shown(min(names))} and no {MANIFEST}; choose an empty folder, or "
-                "one that does not exist"
-            )
+    RECORD, LOCK, FOLDERS = MANIFEST, "lock", (SHARDS,)
+    FOREIGN = (
+        "{folder} is no corpus: it holds {first} and no {record}; choose an empty folder, or one that does not exist"
+    )
+    OTHER = (
+        "{folder} holds a run of something else, which cannot go on like this: {changes}; give the same command with "
+        "the same data, or choose another folder"
+    )
+    UNWRITABLE = (
+        "cannot write {name} to {folder}: {reason}; what was written before is whole: make room, or check the folder's "
+        "permissions, and give the same command again to go on"
+    )
 
     def manifest(self) -> tuple[dict[str, Any], str | None] | None:
         """What an earlier run wrote down, and its hash, which runs of 0.2 have not; None where there was no run."""
@@ -124,10 +110,8 @@ class Folder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         """Write it down with its seal; returns it as the file has it, and its hash."""
-        with self._explained(MANIFEST):
-            content = seal_manifest(manifest)
-            replace_file(self.path / MANIFEST, content)
-            _sync(self.path)
+        content = seal_manifest(manifest)
+        self.write_file(MANIFEST, content, durable=True)
         return open_manifest(content)
 
     def done(self, shards: Shards, progress: Progress = SILENT) -> set[int]:
@@ -156,11 +140,8 @@ class Folder:
         return whole
 
     def write_shard(self, number: int, content: bytes) -> None:
-        """Put a shard in its place: after this returns it survives a loss of power."""
-        with self._explained(shard_name(number)):
-            (self.path / SHARDS).mkdir(exist_ok=True)
-            replace_file(self.path / SHARDS / shard_name(number), content)
-            _sync(self.path / SHARDS)
+        """Put a shard in its place."""
+        self.write_file(f"{SHARDS}/{shard_name(number)}", content, durable=True)
 
     def note_time(self, **values: Any) -> None:
         """A line beside the shards. It is of no account: what cannot be written here is let go."""
@@ -181,16 +162,6 @@ class Folder:
                             lines.append(values)
         return lines
 
-    @contextlib.contextmanager
-    def _explained(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(
-                f"cannot write {name} to {self.path}: {reason(error)}; what was written before is whole: make room, or "
-                "check the folder's permissions, and give the same command again to go on"
-            ) from error
-
 
 def _is_manifest(read: Any) -> bool:
     if not isinstance(read, dict) or not all(isinstance(read.get(own), dict) for own in ("layout", "input", "shards")):
@@ -198,46 +169,3 @@ def _is_manifest(read: Any) -> bool:
     return all(
         type(read[part].get(name)) is int for part, name in (("input", "rows"), ("shards", "size"), ("shards", "count"))
     )
-
-
-def _sync(folder: Path) -> None:
-    """A rename is on the disk when its folder is."""
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def check_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with another question, other data, another model or other versions."""
-    if changes := differences(before, now, "{} was {} and is {}"):
-        raise InputError(
-            f"{folder} holds a run of something else, which cannot go on like this: {changes}; give the same command "
-            "with the same data, or choose another folder"
-        )
-
-
-def differences(one: Mapping[str, Any], other: Mapping[str, Any], wording: str) -> str:
-    """Where two nested dictionaries differ, for a message: place and both values, worded so; empty where nowhere."""
-    found = [
-        wording.format(name, shown(own), shown(others))
-        for (name, own), (_, others) in zip(_leaves(one, other), _leaves(other, one), strict=True)
-        if own != others
-    ]
-    more = len(found) - _DIFFERENCES_SHOWN
-    return "; ".join(found[:_DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-
-
-_MISSING = "nothing"
-
-
-def _leaves(one: Any, other: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """What stands at each place of two nested dictionaries, by the names of the places."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in sorted({*one, *other}):
-            yield from _leaves(one.get(key, _MISSING), other.get(key, _MISSING), f"{name}.{key}".lstrip("."))
-    else:
-        yield name, one
