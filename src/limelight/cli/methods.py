@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from limelight.cli.settings import typed_value
+from limelight.render.numbers import typed
 
 if TYPE_CHECKING:
     from limelight.explainers.method import Implementation, Method
@@ -68,5 +68,5 @@ def _implementation(implementation: Implementation, named: bool) -> Iterator[Ren
     ]
     yield Text(f"{name}{', '.join(facts)}", style="dim")
     if implementation.options:
-        options = (f"{option}={typed_value(value)}" for option, value in implementation.parameters.items())
+        options = (f"{option}={typed(value)}" for option, value in implementation.parameters.items())
         yield Padding(Text("  ".join(options), style="green"), (0, 0, 0, 2))

@@ -72,7 +72,7 @@ def method_options(
 
 
 def read_value(typed: str) -> Any:
-    """A value as it was typed, as Python has it."""
+    """The value that was typed, as Python has it: the inverse of `render.numbers.typed`."""
     if len(typed) >= 2 and typed[0] == typed[-1] and typed[0] in "'\"":
         return typed[1:-1]
     if typed.lower() in _CONSTANTS:
@@ -85,8 +85,3 @@ def read_value(typed: str) -> Any:
         except ValueError:
             pass
     return typed
-
-
-def typed_value(value: Any) -> str:
-    """The inverse of `read_value`: how a value is typed."""
-    return str(value).lower() if value is None or isinstance(value, bool) else f"{value}"

@@ -90,6 +90,11 @@ def short(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
+def typed(value: Any) -> str:
+    """An option's value as it is typed on the command line."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 def times(evaluations: int) -> str:
     """How often the model was asked."""
     return "once" if evaluations == 1 else f"{evaluations:,} times"

@@ -80,7 +80,7 @@ class Delivery:
         if self.format == "table" and self.out is None:
             _tables(results, console_for(self.colour), self.look)
             return
-        content = self._content(results)
+        content = self.content(results)
         if self.out is not None:
             save(b"".join(content), self.out)
             return
@@ -92,7 +92,7 @@ class Delivery:
             sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()
 
-    def _content(self, results: Iterable[Result]) -> Iterator[bytes]:
+    def content(self, results: Iterable[Result]) -> Iterator[bytes]:
         if self.format == "json":
             yield from map(_json, results)
         elif self.format == "csv":

@@ -70,37 +70,30 @@ def _file(content: bytes, media: str) -> Callable[[Request], Response]:
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _told(refusal: Refusal) -> Response:
+def _of_error(_: Request, error: Exception) -> Response:
+    refusal = refusals.of_error(error)
     return json_response(refusal.body(), refusal.status, refusal.headers)
 
 
-def _of_refusal(_: Request, error: Exception) -> Response:
-    return _told(error if isinstance(error, Refusal) else refusals.of_fault())
-
-
-def _of_limelight(_: Request, error: Exception) -> Response:
-    return _told(refusals.of_error(error) if isinstance(error, LimelightError) else refusals.of_fault())
-
-
-def _of_http(_: Request, error: Exception) -> Response:
-    """What the framework says of paths, methods and bodies."""
-    if isinstance(error.__cause__, Refusal):
-        return _told(error.__cause__)
+def _of_http(request: Request, error: Exception) -> Response:
+    """The framework's own refusals of paths, methods and bodies."""
     status = getattr(error, "status_code", 500)
+    if isinstance(error.__cause__, Refusal):
+        return _of_error(request, error.__cause__)
     if status == 404:
-        return _told(refusals.unknown_thing("address"))
+        return _of_error(request, refusals.unknown_thing("address"))
     if status == 405:
-        return _told(Refusal(405, "this address is asked in another way: see /api/v1/openapi.json"))
-    return _told(Refusal(status, "the request cannot be read: send JSON in UTF-8"))
+        return _of_error(request, Refusal(405, "this address is asked in another way: see /api/v1/openapi.json"))
+    return _of_error(request, Refusal(status, "the request cannot be read: send JSON in UTF-8"))
 
 
-def _of_validation(_: Request, error: Exception) -> Response:
+def _of_validation(request: Request, error: Exception) -> Response:
     """Which fields are wrong, and how."""
     found: list[Any] = list(error.errors()) if isinstance(error, RequestValidationError) else []
     said = [f"{_place(one['loc'])} {_SAID.get(one['type'], one['msg'][:1].lower() + one['msg'][1:])}" for one in found]
     more = f" (and {len(said) - _ERRORS_SHOWN} more)" if len(said) > _ERRORS_SHOWN else ""
     sentence = "; ".join(said[:_ERRORS_SHOWN]) + more
-    return _told(Refusal(422, f"{sentence}: see /api/v1/openapi.json for what each field takes"))
+    return _of_error(request, Refusal(422, f"{sentence}: see /api/v1/openapi.json for what each field takes"))
 
 
 def _place(place: tuple[Any, ...]) -> str:
@@ -109,14 +102,8 @@ def _place(place: tuple[Any, ...]) -> str:
     return repr(str(inner[0])[:40]) if inner and isinstance(inner[0], str) else "the request"
 
 
-def _of_fault(_: Request, error: Exception) -> Response:
-    return _told(refusals.of_fault())
-
-
 _HANDLERS: list[tuple[Any, Any]] = [
-    (Refusal, _of_refusal),
-    (LimelightError, _of_limelight),
+    *((kind, _of_error) for kind in (Refusal, LimelightError, Exception)),
     (HTTPException, _of_http),
     (RequestValidationError, _of_validation),
-    (Exception, _of_fault),
 ]

@@ -9,19 +9,18 @@ import threading
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from limelight.core.sanitize import visible
 from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
 from limelight.errors import InputError, shown
 from limelight.explanation.result import Comparison
+from limelight.web.requests import Body
 
 
-class TextsRequest(BaseModel):
+class TextsRequest(Body):
     """A page of the table of texts."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     wrong: bool | None = None
     label: str | None = None
@@ -33,10 +32,8 @@ class TextsRequest(BaseModel):
     limit: int = Field(50, ge=1, le=200)
 
 
-class WordsRequest(BaseModel):
+class WordsRequest(Body):
     """A page of the table of words."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     method: str | None = None
     target: str | None = None
@@ -48,10 +45,8 @@ class WordsRequest(BaseModel):
     limit: int = Field(50, ge=1, le=200)
 
 
-class RowRequest(BaseModel):
+class RowRequest(Body):
     """One text of the corpus."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     row: int
 

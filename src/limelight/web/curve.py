@@ -7,12 +7,11 @@ Elsewhere chance is the mean of random orders, with its standard error, and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from limelight.attribution.request import check_removal
+from limelight.attribution.request import Resolved, check_removal
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.errors import ParameterError
 from limelight.explanation.serialization import numbers_written
@@ -20,7 +19,7 @@ from limelight.explanation.significance import INTERVAL
 from limelight.models.interface import RatioView
 from limelight.theory.ratio_game import RatioGame
 from limelight.web.jobs import Job, JobProgress
-from limelight.web.requests import CurveRequest, Plan, echo, looked_at
+from limelight.web.requests import CurveRequest, echo, looked_at
 from limelight.web.site import Site
 
 _SIZES = 24
@@ -30,42 +29,27 @@ _ORDERS = 24
 _MOST_ORDERS = 20
 
 
-@dataclass(frozen=True)
-class Envelope:
-    """At each size: the mean over all sets of this size with half of its 95 % interval, the lowest output that was
-    found, and the bound below which none is, NaN where nothing is proven."""
-
-    chance: Floats
-    half_width: Floats
-    lowest: Floats
-    bound: Floats
-    is_exact: bool
-
-
 def curves(request: CurveRequest, site: Site, job: Job) -> dict[str, Any]:
     """All orders of a request, and the envelope around them."""
-    plan = looked_at(request, site)
-    orders = _checked(request, len(plan.features))
-    sizes, progress = _sizes(len(plan.features)), JobProgress(job)
+    resolved = looked_at(request, site)
+    view, features, quantity = resolved.view, resolved.features, resolved.questions[0].quantity
+    orders = _checked(request, len(features))
+    sizes, progress = _sizes(len(features)), JobProgress(job)
     kept = {name: _sets(order, sizes) for name, order in orders.items()}
-    game = _game_along(plan)
-    drawn = [] if game is not None else _random_orders(request.seed, len(plan.features), sizes)
+    game = _game_along(resolved)
+    drawn = [] if game is not None else _random_orders(request.seed, len(features), sizes)
     rows = [*kept.values(), *drawn]
     progress.begin("removing words", sum(map(len, rows)))
-    view = check_removal(plan.view, request.removal)
-    outputs = plan.quantity.of(view.game(plan.features, request.removal, progress)(np.concatenate(rows)))
-    tables = outputs.reshape(len(rows), len(sizes))
+    logits = check_removal(view, request.removal).game(features, request.removal, progress)(np.concatenate(rows))
+    tables = quantity.of(logits).reshape(len(rows), len(sizes))
     around = _exact(game, sizes) if game is not None else _sampled(tables, len(kept))
     return {
         "asked": echo(request, site),
         "sizes": sizes.tolist(),
-        "features": len(plan.features),
+        "features": len(features),
         "orders": {name: numbers_written(own) for name, own in zip(kept, tables, strict=False)},
-        "chance": numbers_written(around.chance),
-        "half_width": numbers_written(around.half_width),
-        "lowest": numbers_written(around.lowest),
-        "bound": numbers_written(around.bound),
-        "exact": around.is_exact,
+        **{name: numbers_written(own) for name, own in around.items()},
+        "exact": game is not None,
         "area": {name: float(np.mean(own[0] - own[1:])) for name, own in zip(kept, tables, strict=False)},
     }
 
@@ -99,22 +83,27 @@ def _random_orders(seed: int, features: int, sizes: Integers) -> list[Coalitions
     return [_sets(generator.permutation(features), sizes) for _ in range(_ORDERS)]
 
 
-def _game_along(plan: Plan) -> RatioGame | None:
+def _game_along(resolved: Resolved) -> RatioGame | None:
     """The game of the explained quantity, where it is a ratio game: masking, and an output linear in the logits."""
-    quantity, view = plan.quantity, plan.view
-    if not isinstance(view, RatioView) or plan.request.removal != "mask" or not quantity.is_linear:
+    quantity, view = resolved.questions[0].quantity, resolved.view
+    if not isinstance(view, RatioView) or resolved.request.removal != "mask" or not quantity.is_linear:
         return None
-    return view.ratio_game(plan.features).along(quantity.direction_at(view.logits[None])[0])
+    return view.ratio_game(resolved.features).along(quantity.direction_at(view.logits[None])[0])
 
 
-def _exact(game: RatioGame, sizes: Integers) -> Envelope:
+def _exact(game: RatioGame, sizes: Integers) -> dict[str, Floats]:
+    """At each size: the mean over all sets of this size with half of its 95 % interval, the lowest output that was
+    found, and the bound below which none is."""
     from limelight.theory.subsets import best_removals, size_means
 
     best = best_removals(game, 0, sizes)
-    return Envelope(size_means(game, 0)[sizes], np.zeros(len(sizes)), best.lowest, best.lowest_bound, True)
+    chance, none = size_means(game, 0)[sizes], np.zeros(len(sizes))
+    return {"chance": chance, "half_width": none, "lowest": best.lowest, "bound": best.lowest_bound}
 
 
-def _sampled(tables: Floats, named: int) -> Envelope:
+def _sampled(tables: Floats, named: int) -> dict[str, Floats]:
+    """Like `_exact`, from the outputs of `named` orders and then random ones: nothing is proven of the bound."""
     random = tables[named:]
     half = INTERVAL * random.std(axis=0, ddof=1) / np.sqrt(len(random))
-    return Envelope(random.mean(axis=0), half, tables.min(axis=0), np.full(tables.shape[1], np.nan), False)
+    unknown = np.full(tables.shape[1], np.nan)
+    return {"chance": random.mean(axis=0), "half_width": half, "lowest": tables.min(axis=0), "bound": unknown}

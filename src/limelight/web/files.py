@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from limelight.render.html.stylesheet import EXTRAS, shade_class
-from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, hex_of
+from limelight.render.html.stylesheet import palette_stylesheet
 
 _MEDIA = {
     ".html": "text/html; charset=utf-8",
@@ -23,27 +22,5 @@ def page_files() -> dict[str, tuple[bytes, str]]:
         if ending in _MEDIA:
             files[f"/{entry.name}"] = (entry.read_bytes(), _MEDIA[ending])
     files["/"] = files.pop("/index.html")
-    files["/colours.css"] = (colours().encode(), _MEDIA[".css"])
+    files["/colours.css"] = (palette_stylesheet().encode(), _MEDIA[".css"])
     return files
-
-
-def colours() -> str:
-    """The palette of all views as a stylesheet: what a word of each shade stands on, light and dark."""
-    shades = [Shade(hue, level) for hue in HUES for level in range(1, LEVELS + 1)]
-    words = [f".{shade_class(s)} {{background: var(--{shade_class(s)})}}" for s in shades]
-    lines = ", ".join(f".{shade_class(s)}" for s in shades if s.underlined)
-    return "\n".join(
-        [
-            f":root {{{_variables(LIGHT, shades)}}}",
-            f"@media (prefers-color-scheme: dark) {{:root {{{_variables(DARK, shades)}}}}}",
-            *words,
-            f"{lines} {{text-decoration: underline 2px; text-underline-offset: .2em}}",
-        ]
-    )
-
-
-def _variables(theme: Theme, shades: list[Shade]) -> str:
-    own = {"paper": theme.paper, "ink": theme.ink, "quiet": theme.quiet, **EXTRAS[theme]}
-    own |= {shade_class(shade): theme.background(shade) for shade in shades}
-    scheme = "light" if theme is LIGHT else "dark"
-    return f"color-scheme: {scheme}; " + "; ".join(f"--{name}: {hex_of(colour)}" for name, colour in own.items())

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal
 
-from limelight.web import refusals
+from limelight.core.progress import Silent
 from limelight.web.limits import Limits
+from limelight.web.refusals import Refusal
 
 Lane = Literal["quick", "long"]
 """Answers that a typing hand waits for have threads of their own: no sampling run stands in their way."""
@@ -59,7 +60,8 @@ class Job:
         if self._stop.is_set():
             raise _Stop
         if time.monotonic() > self._ends:
-            raise refusals.too_slow(self._seconds)
+            message = f"this took more than {self._seconds:g} seconds and was stopped: ask for "
+            raise Refusal(503, message + "fewer samples or a shorter text")
 
     def tell(self, event: str, data: Any) -> None:
         """An event for those who wait; from the thread of the work."""
@@ -75,7 +77,7 @@ class Job:
             self._loop.call_soon_threadsafe(self.events.put_nowait, event)
 
 
-class JobProgress:
+class JobProgress(Silent):
     """A `limelight.Progress` that tells a job's events, a few a second, and ends work that is not wanted any more."""
 
     def __init__(self, job: Job, about: dict[str, Any] | None = None) -> None:
@@ -93,12 +95,6 @@ class JobProgress:
             self._told = time.monotonic()
             done = {"task": self._task, "steps": self._steps, "done": self._done}
             self._job.tell("progress", {**self._about, **done})
-
-    def end(self) -> None:
-        pass
-
-    def say(self, line: str) -> None:
-        pass
 
 
 class Jobs:
@@ -119,9 +115,13 @@ class Jobs:
     def start(self, client: str, lane: Lane, work: Callable[[Job], Any]) -> Job:
         """Begin some work, or refuse it: what is refused was never begun."""
         if self._waiting[lane] >= self._limits.queue:
-            raise refusals.queue_full(self._waiting[lane])
+            message = f"the server is busy, and {self._waiting[lane]} requests wait already: try again soon"
+            raise Refusal(503, message, {"Retry-After": "1"})
         if self._of_client[client] >= self._limits.per_client:
-            raise refusals.too_many(self._of_client[client])
+            message = (
+                f"{self._of_client[client]} requests of yours are being worked on: wait for one of them, or stop it"
+            )
+            raise Refusal(429, message, {"Retry-After": "1"})
         job = Job(client, self._limits.seconds)
         loop = asyncio.get_running_loop()
         self._waiting[lane] += 1
@@ -158,11 +158,10 @@ class Jobs:
 
     def stop(self, id: str) -> bool:
         """Stop a job by its id, which only those know who began it; False where there is none."""
-        job = self._jobs.get(id)
-        if job is None:
-            return False
-        job.stop()
-        return True
+        if id in self._jobs:
+            self._jobs[id].stop()
+            return True
+        return False
 
     def close(self) -> None:
         """Stop all of them; the threads end by themselves."""

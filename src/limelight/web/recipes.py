@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from limelight.cli.settings import typed_value
-from limelight.web.requests import ExplainRequest, Plan, target_of
+from limelight.attribution.request import Resolved
+from limelight.inputs.document import Text
+from limelight.render.numbers import typed
+from limelight.web.requests import ExplainRequest, target_of
+from limelight.web.site import Served
 
 _FLAGS = {"truncate": "--truncate", "window": "--window"}
 _SHORT = {
@@ -18,32 +22,37 @@ _SHORT = {
 }
 
 
-def recipe(plan: Plan) -> dict[str, str]:
+def recipe(request: ExplainRequest, served: Served, resolved: Resolved) -> dict[str, str]:
     """Both forms of one request."""
-    request = plan.request
-    assert isinstance(request, ExplainRequest)
-    return {"python": _python(plan, request), "command": _command(plan, request)}
+    given, methods = resolved.view.document.given, [own.method.id for own in resolved.chosen]
+    known = {name for own in resolved.chosen for name in own.implementation.options}
+    options = {name: value for name, value in resolved.request.options.items() if name in known}
+    return {
+        "python": _python(request, served, given, methods, options),
+        "command": _command(request, served, given, methods, options),
+    }
 
 
-def _python(plan: Plan, request: ExplainRequest) -> str:
-    served, document = plan.served, plan.view.document
+def _python(
+    request: ExplainRequest, served: Served, given: Text, methods: Sequence[str], options: Mapping[str, Any]
+) -> str:
     source = [] if served.source is None else [repr(served.source)]
     loading = ", ".join([*source, *(f"{name}={value!r}" for name, value in served.loading.items())])
-    arguments: dict[str, Any] = {"target": target_of(request), **_changed(request), **plan.options}
-    given = "".join(f", {name}={value!r}" for name, value in arguments.items() if value is not None)
-    methods = [method.id for method in plan.methods]
+    arguments: dict[str, Any] = {"target": target_of(request), **_changed(request), **options}
+    changed = "".join(f", {name}={value!r}" for name, value in arguments.items() if value is not None)
     return (
         "import limelight\n\n"
         f"model = limelight.load({loading})\n"
-        f"text = {document.given!r}\n"
-        f"comparison = limelight.compare(model, text, {methods!r}{given})\n"
+        f"text = {given!r}\n"
+        f"comparison = limelight.compare(model, text, {list(methods)!r}{changed})\n"
         "print(comparison.to_dict())\n"
     )
 
 
-def _command(plan: Plan, request: ExplainRequest) -> str:
-    served, given = plan.served, plan.view.document.given
-    words = ["limelight", "explain", "--format", "json", "--method", ",".join(m.id for m in plan.methods)]
+def _command(
+    request: ExplainRequest, served: Served, given: Text, methods: Sequence[str], options: Mapping[str, Any]
+) -> str:
+    words = ["limelight", "explain", "--format", "json", "--method", ",".join(methods)]
     if served.source is not None:
         words += ["--model", served.source]
     for name, value in served.loading.items():
@@ -55,8 +64,8 @@ def _command(plan: Plan, request: ExplainRequest) -> str:
         words += ["--target", request.target if request.against is None else f"{request.target}:{request.against}"]
     for name, value in _changed(request).items():
         words += [f"--{name}", str(value)]
-    for name, value in plan.options.items():
-        words += [_SHORT[name], str(value)] if name in _SHORT else ["--set", f"{name}={typed_value(value)}"]
+    for name, value in options.items():
+        words += [_SHORT[name], str(value)] if name in _SHORT else ["--set", f"{name}={typed(value)}"]
     if not isinstance(given, str):
         words += ["--second", given[1]]
     return shlex.join([*words, "--", given if isinstance(given, str) else given[0]])

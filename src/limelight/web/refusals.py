@@ -23,39 +23,19 @@ def unknown_thing(thing: str) -> Refusal:
     return Refusal(404, f"there is no such {thing} here: see /api/v1/openapi.json for what there is")
 
 
-def too_long(given: int, limit: int) -> Refusal:
-    return Refusal(413, f"the text has {given:,} characters, and this server takes {limit:,}: give a shorter one")
-
-
 def body_too_large(limit: int) -> Refusal:
     return Refusal(413, f"the request is larger than the {limit:,} bytes that this server takes: ask for less at once")
-
-
-def queue_full(waiting: int) -> Refusal:
-    return Refusal(
-        503, f"the server is busy, and {waiting} requests wait already: try again soon", {"Retry-After": "1"}
-    )
-
-
-def too_many(running: int) -> Refusal:
-    message = f"{running} requests of yours are being worked on: wait for one of them, or stop it"
-    return Refusal(429, message, {"Retry-After": "1"})
-
-
-def too_slow(seconds: float) -> Refusal:
-    message = f"this took more than {seconds:g} seconds and was stopped: ask for fewer samples or a shorter text"
-    return Refusal(503, message)
 
 
 def stopped() -> Refusal:
     return Refusal(409, "this was stopped before it was done")
 
 
-def of_error(error: LimelightError) -> Refusal:
-    """What the library says of a question; its sentences say what was given and what to do."""
-    return Refusal(413 if isinstance(error, TooLargeError) else 422, str(error))
-
-
-def of_fault() -> Refusal:
-    """Of an error that is nobody's question: what it says may hold the text, and stays inside."""
+def of_error(error: BaseException) -> Refusal:
+    """The answer to any error. The library's sentences say what was given and what to do; all others may hold the text
+    and stay inside."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, LimelightError):
+        return Refusal(413 if isinstance(error, TooLargeError) else 422, str(error))
     return Refusal(500, "the server has made an error, which is none of yours: the terminal that it runs in says where")

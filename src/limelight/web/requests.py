@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.attribution.request import Request, Resolved, Target
 from limelight.errors import ParameterError
-from limelight.explainers.method import Method, find
+from limelight.explainers.method import find
 from limelight.inputs.document import Text
-from limelight.inputs.features import Features
 from limelight.models.interface import View
-from limelight.models.outputs import Quantity
-from limelight.web import refusals
-from limelight.web.site import Served, Site
+from limelight.web.refusals import Refusal
+from limelight.web.site import Site
 
 Kinds = Literal["words", "occurrences", "sentences", "phrases"]
 _COUNTS = ("n_samples", "n_permutations")
 """Options that say how often the model is asked."""
 
 
-class _Request(BaseModel):
+class Body(BaseModel):
+    """The JSON of a request: fields of the stated types and no others."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TextRequest(_Request):
+class TextRequest(Body):
     """A text for one of the server's models."""
 
     text: str | list[str] = Field(description="a text, or a list of two for a model that reads pairs")
@@ -70,7 +68,7 @@ class CurveRequest(FeaturesRequest):
     seed: int = 0
 
 
-class ExportRequest(_Request):
+class ExportRequest(Body):
     """A comparison, as this interface or `limelight explain --format json` gave it, in another form."""
 
     comparison: dict[str, Any]
@@ -78,7 +76,7 @@ class ExportRequest(_Request):
     about: dict[str, str] = Field(default_factory=dict)
 
 
-class CancelRequest(_Request):
+class CancelRequest(Body):
     """A job to stop, by the id that its first event told."""
 
     job: str
@@ -92,12 +90,19 @@ def text_of(request: TextRequest, site: Site) -> Text:
     given = [request.text] if isinstance(request.text, str) else request.text
     length = sum(map(len, given))
     if length > site.limits.text:
-        raise refusals.too_long(length, site.limits.text)
+        message = f"the text has {length:,} characters, and this server takes {site.limits.text:,}: give a shorter one"
+        raise Refusal(413, message)
     if isinstance(request.text, str):
         return request.text
     if len(given) != 2:
         raise ParameterError(f"text must be a string, or a list of two for a pair: got a list of {len(given)}")
     return given[0], given[1]
+
+
+def view_of(request: TextRequest, site: Site) -> View:
+    """The text of a request as its model sees it."""
+    served = site.model(request.model)
+    return site.view(served, text_of(request, site))
 
 
 def echo(request: TextRequest, site: Site) -> dict[str, Any]:
@@ -116,44 +121,13 @@ def target_of(request: FeaturesRequest) -> Target | None:
     return request.target, request.against
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A question about one text that is ready to be asked."""
-
-    served: Served
-    request: FeaturesRequest
-    resolved: Resolved
-
-    @property
-    def view(self) -> View:
-        return self.resolved.view
-
-    @property
-    def features(self) -> Features:
-        return self.resolved.features
-
-    @property
-    def quantity(self) -> Quantity:
-        """The number that is explained, for the label that was asked for or the predicted one."""
-        return self.resolved.questions[0].quantity
-
-    @property
-    def methods(self) -> list[Method]:
-        return [own.method for own in self.resolved.chosen]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options that were given and that at least one implementation has."""
-        known = {name for own in self.resolved.chosen for name in own.implementation.options}
-        return {name: value for name, value in self.resolved.request.options.items() if name in known}
+def looked_at(request: FeaturesRequest, site: Site) -> Resolved:
+    """The question of a request about its text and features; no method is chosen."""
+    view = view_of(request, site)
+    return _asked(request).resolve(view, ())
 
 
-def looked_at(request: FeaturesRequest, site: Site) -> Plan:
-    """A text with its features; no method is chosen."""
-    return _plan(request, site, (), {})
-
-
-def planned(request: ExplainRequest, site: Site) -> Plan:
+def planned(request: ExplainRequest, site: Site) -> Resolved:
     """The methods of a request and their options, with all that can be said against it before any work is done."""
     drawing = {"n_samples": request.samples, "until": request.until}
     options = {**{name: value for name, value in drawing.items() if value is not None}, **request.options}
@@ -167,26 +141,11 @@ def planned(request: ExplainRequest, site: Site) -> Plan:
             "the usual ones"
         )
     methods = None if request.methods is None else [find(name) for name in dict.fromkeys(request.methods)]
-    spare = drawing.keys() - request.options.keys()  # how much is drawn has no say where nothing is
-    return _plan(request, site, methods, options, seed=request.seed, spare=spare)
+    view = view_of(request, site)
+    # How much is drawn has no say where nothing is.
+    spare = drawing.keys() - request.options.keys()
+    return _asked(request, seed=request.seed, options=options).resolve(view, methods, spare=spare)
 
 
-def _plan(
-    request: FeaturesRequest,
-    site: Site,
-    methods: Sequence[Method] | None,
-    options: Mapping[str, Any],
-    *,
-    seed: int = 0,
-    spare: Collection[str] = (),
-) -> Plan:
-    served, text = site.model(request.model), text_of(request, site)
-    asked = Request(
-        target=target_of(request),
-        features=request.features,
-        removal=request.removal,
-        output=request.output,
-        seed=seed,
-        options=options,
-    )
-    return Plan(served, request, asked.resolve(site.view(served, text), methods, spare=spare))
+def _asked(request: FeaturesRequest, **more: Any) -> Request:
+    return Request(target_of(request), request.features, request.removal, request.output, **more)

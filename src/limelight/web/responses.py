@@ -49,8 +49,6 @@ async def answered(request: Request, jobs: Jobs, lane: Lane, work: Callable[[Job
         return result.result()
     except (Stopped, asyncio.CancelledError) as error:
         raise refusals.stopped() from error
-    except LimelightError as error:
-        raise refusals.of_error(error) from error
     finally:
         job.stop()
         gone.cancel()
@@ -111,12 +109,9 @@ def _last(job: Job, asked: dict[str, Any]) -> Message:
         return _event("stopped", {"asked": asked})
     if error is None:
         return _event("end", {"asked": asked})
-    if isinstance(error, LimelightError):
-        error = refusals.of_error(error)
-    if not isinstance(error, Refusal):
+    if not isinstance(error, LimelightError | Refusal):
         report(error)
-        error = refusals.of_fault()
-    return _event("error", error.body()["error"])
+    return _event("error", refusals.of_error(error).body()["error"])
 
 
 def _event(name: str, data: Any) -> Message:

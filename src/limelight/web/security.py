@@ -72,7 +72,7 @@ class Door:
             return False
         if name in LOOPBACK or name == self.host.lower() or name in self.names:
             return True
-        return self.is_open and (_is_address(name) or name == socket.gethostname().lower())
+        return self.is_open and (_address_of(name) is not None or name == socket.gethostname().lower())
 
     def check(self, method: str, path: str, headers: dict[str, str]) -> None:
         """Raise a Refusal for what may not come in."""
@@ -109,12 +109,8 @@ class Door:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server that listens there."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = _address_of(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
 def _name_of(host: str) -> str | None:
@@ -130,12 +126,11 @@ def _name_of(host: str) -> str | None:
     return name.rstrip(".") if name and (port == "" or port.isdecimal()) else None
 
 
-def _is_address(name: str) -> bool:
+def _address_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 class Guard:
@@ -181,13 +176,11 @@ class Guard:
             if length.isdecimal() and int(length[:20]) > self._largest:
                 raise refusals.body_too_large(self._largest)
             await self._app(scope, bounded_receive, guarded_send)
-        except Refusal as refusal:
-            if not begun:
-                await refuse(refusal, guarded_send)
         except Exception as error:
-            report(error)
+            if not isinstance(error, Refusal):
+                report(error)
             if not begun:
-                await refuse(refusals.of_fault(), guarded_send)
+                await refuse(refusals.of_error(error), guarded_send)
 
 
 async def refuse(refusal: Refusal, send: Send) -> None:

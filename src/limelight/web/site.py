@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from limelight.attribution.api import applicable, reads_pairs, view_of
@@ -58,27 +57,6 @@ class Served:
         }
 
 
-class Views:
-    """The texts that were looked at last: their views, so that a second question does not read them again."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, threading.Lock()
-        self._views: OrderedDict[tuple[str, Text], View] = OrderedDict()
-
-    def of(self, served: Served, text: Text) -> View:
-        key = (served.name, text)
-        with self._lock:
-            if key in self._views:
-                self._views.move_to_end(key)
-                return self._views[key]
-        view = view_of(served.model, text)
-        with self._lock:
-            self._views[key] = view
-            while len(self._views) > self._most:
-                self._views.popitem(last=False)
-        return view
-
-
 class Site:
     """All that one server serves. What requests name is looked up here; none of it is a path."""
 
@@ -91,7 +69,7 @@ class Site:
     ) -> None:
         self.limits = limits or Limits()
         self._models = {served.name: served for served in models}
-        self._views = Views(self.limits.views)
+        self._view = lru_cache(self.limits.views)(lambda name, text: view_of(self._models[name].model, text))
         self.corpus, self.evaluation = corpus, evaluation
         self._described = [served.described() for served in models]
         self.id = secrets.token_urlsafe(16)
@@ -107,7 +85,8 @@ class Site:
         return self._models[known_name("model", name, self._models) if name is not None else self.first]
 
     def view(self, served: Served, text: Text) -> View:
-        return self._views.of(served, text)
+        """A text as a model sees it; those that were looked at last are kept, and are not read again."""
+        return self._view(served.name, text)
 
     def described(self) -> dict[str, Any]:
         """What there is to ask."""
