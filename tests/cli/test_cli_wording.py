@@ -62,4 +62,4 @@ def test_every_option_that_is_named_exists() -> None:
         for command in (explain.explain, train.train, corpus.run)
         for name in inspect.signature(command).parameters
     }
-    assert set(wording._OPTIONS.values()) <= typed
+    assert set(wording.OPTIONS.values()) <= typed

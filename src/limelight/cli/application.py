@@ -11,7 +11,8 @@ import contextlib
 import io
 import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,6 +21,9 @@ from typer.core import TyperGroup
 
 from limelight.cli.wording import in_options
 from limelight.errors import LimelightError
+
+if TYPE_CHECKING:
+    from limelight.core.progress import Progress
 
 USER_ERROR = 2
 INTERRUPTED = 130
@@ -164,6 +168,23 @@ def stopped(message: str) -> typer.Exit:
     """Say how an interrupted command goes on; raise what is returned."""
     _tell("stopped", "bold yellow", message)
     return typer.Exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def going_on(kept: str) -> Iterator[None]:
+    """Around a run that an interruption does not undo; `kept` says what there is of it then."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise stopped(f"{kept}: give the same command again to go on") from error
+
+
+def watched() -> Progress:
+    """A bar where somebody watches standard error, else a line every ten seconds."""
+    from limelight.core.progress import Lines
+    from limelight.render.terminal.progress import progress_for
+
+    return progress_for(Console(stderr=True), otherwise=Lines())
 
 
 def _tell(kind: str, style: str, message: str) -> None:

@@ -28,7 +28,9 @@ from limelight.cli.options import (
     Truncate,
     Until,
     Window,
+    examples,
     loading,
+    option,
     read_ids,
     read_levels,
     read_target,
@@ -51,24 +53,16 @@ if TYPE_CHECKING:
     from limelight.inputs.document import Text
     from limelight.render.output import Result
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight explain "A great film, but far too long."[/cyan]
-
-[cyan]limelight explain --file review.txt --method lime,gxi --numbers[/cyan]
-
-[cyan]limelight explain --file review.txt --method alpha-avg --set layer=0 --set head=1[/cyan]
-
-[cyan]cat review.txt | limelight explain --format json > review.json[/cyan]
-
-[cyan]limelight explain --file review.txt --out review.html[/cyan]   (also .json, .csv, .png, .svg, .pdf, .txt)
-
-[cyan]limelight explain --file reviews.csv --text-column review --limit 20 --out reviews.html[/cyan]
-
-[cyan]limelight explain --file review.txt --model ./my-model --until stable --seconds 30[/cyan]
-
-[cyan]limelight explain --target negative -- "-1 for this one"[/cyan]   (a text that begins with a dash)
-"""
+EXAMPLES = examples(
+    'limelight explain "A great film, but far too long."',
+    "limelight explain --file review.txt --method lime,gxi --numbers",
+    "limelight explain --file review.txt --method alpha-avg --set layer=0 --set head=1",
+    "cat review.txt | limelight explain --format json > review.json",
+    "limelight explain --file review.txt --out review.html   (also .json, .csv, .png, .svg, .pdf, .txt)",
+    "limelight explain --file reviews.csv --text-column review --limit 20 --out reviews.html",
+    "limelight explain --file review.txt --model ./my-model --until stable --seconds 30",
+    'limelight explain --target negative -- "-1 for this one"   (a text that begins with a dash)',
+)
 _BLANKS_NAMED = 5
 
 
@@ -77,39 +71,22 @@ def explain(
         str | None, typer.Argument(metavar="TEXT|-", help="The text, in quotes. '-' or nothing: standard input.")
     ] = None,
     file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file",
-            "-f",
-            help="A text (UTF-8), or a table of texts: CSV, TSV, JSONL, Parquet.",
-            rich_help_panel=TEXTS,
-        ),
+        Path | None, option(TEXTS, "A text (UTF-8), or a table of texts: CSV, TSV, JSONL, Parquet.", "--file", "-f")
     ] = None,
-    lines: Annotated[
-        bool,
-        typer.Option("--lines", help="Each line is a text of its own; JSON: one per line.", rich_help_panel=TEXTS),
-    ] = False,
-    text_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a table: the column with the texts. Default: text.", show_default=False, rich_help_panel=TEXTS
-        ),
-    ] = None,
+    lines: Annotated[bool, option(TEXTS, "Each line is a text of its own; JSON: one per line.", "--lines")] = False,
+    text_column: Annotated[str | None, option(TEXTS, "Of a table: the column with the texts. Default: text.")] = None,
     second_column: SecondColumn = None,
     id_column: IdColumn = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first texts of a table, or of --lines.", rich_help_panel=TEXTS)
-    ] = None,
+    limit: Annotated[int | None, option(TEXTS, "Only the first texts of a table, or of --lines.", min=1)] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            help="Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and values without sampling; "
+        option(
+            METHODS,
+            "Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and values without sampling; "
             "for models that are not limelight's own LIME, Shapley, leave-one-out, integrated gradients and attention, "
             "in about 10,000 runs of the model.",
-            show_default=False,
-            rich_help_panel=METHODS,
+            "--method",
+            "-m",
         ),
     ] = None,
     model: Model = None,
@@ -118,13 +95,9 @@ def explain(
     truncate: Truncate = False,
     window: Window = False,
     second: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The second text, for a model that reads pairs.", rich_help_panel=TEXTS),
+        str | None, option(TEXTS, "The second text, for a model that reads pairs.", metavar="TEXT")
     ] = None,
-    parts: Annotated[
-        Literal["both", "first", "second"],
-        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=TEXTS),
-    ] = "both",
+    parts: Annotated[Literal["both", "first", "second"], option(TEXTS, "Of a pair: which texts get weights.")] = "both",
     kind: Kind = None,
     target: Target = None,
     features: Features = "words",
@@ -132,32 +105,14 @@ def explain(
     output: Output = None,
     samples: Samples = None,
     until: Until = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Draw for so long; the methods that draw share it.", show_default=False, rich_help_panel=METHODS
-        ),
-    ] = None,
+    seconds: Annotated[float | None, option(METHODS, "Draw for so long; the methods that draw share it.")] = None,
     precision: Annotated[
-        float | None,
-        typer.Option(
-            help="Relative tolerance of values without sampling. Default: 1e-11.",
-            show_default=False,
-            rich_help_panel=METHODS,
-        ),
+        float | None, option(METHODS, "Relative tolerance of values without sampling. Default: 1e-11.")
     ] = None,
-    kernel_width: Annotated[
-        float | None,
-        typer.Option(help="LIME's bandwidth ν. Default: 0.25.", show_default=False, rich_help_panel=METHODS),
-    ] = None,
-    ridge: Annotated[
-        float | None,
-        typer.Option(help="LIME's ridge penalty. Default: 1.", show_default=False, rich_help_panel=METHODS),
-    ] = None,
+    kernel_width: Annotated[float | None, option(METHODS, "LIME's bandwidth ν. Default: 0.25.")] = None,
+    ridge: Annotated[float | None, option(METHODS, "LIME's ridge penalty. Default: 1.")] = None,
     settings: Settings = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of what is drawn; the same seed gives the same result.", rich_help_panel=METHODS)
-    ] = 0,
+    seed: Annotated[int, option(METHODS, "Seed of what is drawn; the same seed gives the same result.")] = 0,
     top: Top = None,
     sort: Sort = None,
     numbers: Numbers = False,

@@ -12,131 +12,86 @@ from limelight.errors import InputError, ParameterError, shown
 TEXTS, MODEL, QUESTION, METHODS = "Texts", "Model", "Question", "Methods"
 """Where options stand in the help."""
 
-TextColumn = Annotated[str, typer.Option("--text-column", help="The column with the texts.", rich_help_panel=TEXTS)]
-SecondColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--second-column",
-        help="Of a table of pairs: the column with the second texts.",
-        show_default=False,
-        rich_help_panel=TEXTS,
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id-column",
-        help="Of a table: what names its texts. Default: their rows.",
-        show_default=False,
-        rich_help_panel=TEXTS,
-    ),
-]
+
+def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
+    """An option in its panel of the help; without names it is called as its parameter is."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def examples(*commands: str, after: str = "") -> str:
+    """The end of a command's help; behind three spaces a command may have a remark."""
+    lines = (
+        f"[cyan]{command}[/cyan]{gap}{remark}" for command, gap, remark in (own.partition("   ") for own in commands)
+    )
+    return "\n\n".join(["[bold]Examples[/bold]", *lines, after])
+
+
+TextColumn = Annotated[str, option(TEXTS, "The column with the texts.")]
+SecondColumn = Annotated[str | None, option(TEXTS, "Of a table of pairs: the column with the second texts.")]
+IdColumn = Annotated[str | None, option(TEXTS, "Of a table: what names its texts. Default: their rows.")]
 
 Model = Annotated[
     str | None,
-    typer.Option(
-        "--model",
-        help="A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded.",
-        rich_help_panel=MODEL,
-    ),
+    option(MODEL, "A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded."),
 ]
-Device = Annotated[
-    str | None, typer.Option("--device", help="cpu, cuda, or auto.", show_default=False, rich_help_panel=MODEL)
-]
+Device = Annotated[str | None, option(MODEL, "cpu, cuda, or auto.")]
 """Of a command that moves limelight's own models too."""
-HuggingFaceDevice = Annotated[
-    str | None,
-    typer.Option(
-        "--device", help="For Hugging Face models: cpu, cuda, or auto.", show_default=False, rich_help_panel=MODEL
-    ),
-]
+HuggingFaceDevice = Annotated[str | None, option(MODEL, "For Hugging Face models: cpu, cuda, or auto.")]
 Dtype = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"] | None,
-    typer.Option(
-        "--dtype",
-        help="For Hugging Face models: the precision to compute in. Default: auto, half precision where words are "
-        "removed and the machine is faster for it, and float32 for all else.",
-        show_default=False,
-        rich_help_panel=MODEL,
+    option(
+        MODEL,
+        "For Hugging Face models: the precision to compute in. Default: auto, half precision where words are removed "
+        "and the machine is faster for it, and float32 for all else.",
     ),
 ]
 FixedDtype = Annotated[
     Literal["float32", "bfloat16", "float16"] | None,
-    typer.Option(
-        "--dtype",
-        help="For Hugging Face models: the precision to compute in.",
-        show_default=False,
-        rich_help_panel=MODEL,
-    ),
+    option(MODEL, "For Hugging Face models: the precision to compute in."),
 ]
 """Of a command where "auto" is what goes without saying, and cannot be said."""
-Truncate = Annotated[
-    bool, typer.Option("--truncate", help="Cut texts that are too long for the model.", rich_help_panel=MODEL)
-]
-Window = Annotated[bool, typer.Option("--window", help="Read texts that are too long in parts.", rich_help_panel=MODEL)]
+Truncate = Annotated[bool, option(MODEL, "Cut texts that are too long for the model.", "--truncate")]
+Window = Annotated[bool, option(MODEL, "Read texts that are too long in parts.", "--window")]
 Kind = Annotated[
     Literal["classes", "multi-label", "regression"] | None,
-    typer.Option(
-        "--kind",
-        help="For Hugging Face models whose configuration does not say it.",
-        show_default=False,
-        rich_help_panel=MODEL,
-    ),
+    option(MODEL, "For Hugging Face models whose configuration does not say it."),
 ]
 
 Target = Annotated[
     str | None,
-    typer.Option(
-        "--target",
-        help="The label to explain; a:b for a rather than b; or 'all'. Default: the predicted.",
-        rich_help_panel=QUESTION,
-    ),
+    option(QUESTION, "The label to explain; a:b for a rather than b; or 'all'. Default: the predicted."),
 ]
 Features = Annotated[
     str,
-    typer.Option(
-        "--features",
+    option(
+        QUESTION,
+        "words, occurrences, sentences, phrases; two of them are two levels.",
         metavar="KIND[,KIND]",
-        help="words, occurrences, sentences, phrases; two of them are two levels.",
-        rich_help_panel=QUESTION,
     ),
 ]
-Removal = Annotated[
-    Literal["mask", "delete", "attention"],
-    typer.Option("--removal", help="How a word is taken out of the text.", rich_help_panel=QUESTION),
-]
+Removal = Annotated[Literal["mask", "delete", "attention"], option(QUESTION, "How a word is taken out of the text.")]
 Output = Annotated[
     Literal["logit", "log-odds", "probability", "value"] | None,
-    typer.Option(
-        "--output",
-        help="The number to explain. Default: logit; of a regression its value.",
-        show_default=False,
-        rich_help_panel=QUESTION,
-    ),
+    option(QUESTION, "The number to explain. Default: logit; of a regression its value."),
 ]
 
-Samples = Annotated[
-    int | None, typer.Option("--samples", help="Samples for the methods that draw them.", rich_help_panel=METHODS)
-]
+Samples = Annotated[int | None, option(METHODS, "Samples for the methods that draw them.")]
 Until = Annotated[
     str | None,
-    typer.Option(
-        "--until",
+    option(
+        METHODS,
+        "Draw until the five strongest words are settled, or until no standard error is above this part of the largest "
+        "weight, such as 0.02; 100,000 samples at most, or --samples.",
         metavar="stable|PART",
-        help="Draw until the five strongest words are settled, or until no standard error is above this part of "
-        "the largest weight, such as 0.02; 100,000 samples at most, or --samples.",
-        show_default=False,
-        rich_help_panel=METHODS,
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        METHODS,
+        "Any option of a method, as 'limelight methods' lists it; may be repeated.",
         "--set",
         metavar="NAME=VALUE",
-        help="Any option of a method, as 'limelight methods' lists it; may be repeated.",
-        show_default=False,
-        rich_help_panel=METHODS,
     ),
 ]
 

@@ -10,8 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
+from limelight.cli.options import option
 from limelight.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,63 +23,34 @@ _PANEL = "What is shown"
 
 Top = Annotated[
     int | None,
-    typer.Option(
-        "--top",
-        min=1,
-        help="Words of each method in summary, tables and figures. Default: 5, all, and 10.",
-        metavar="K",
-        rich_help_panel=_PANEL,
-    ),
+    option(_PANEL, "Words of each method in summary, tables and figures. Default: 5, all, and 10.", min=1, metavar="K"),
 ]
-Sort = Annotated[
-    Literal["weight", "signed", "text"] | None,
-    typer.Option(
-        "--sort",
-        help="Strongest first, from most for to most against, or as in the text.",
-        show_default=False,
-        rich_help_panel=_PANEL,
-    ),
-]
-Numbers = Annotated[
-    bool, typer.Option("--numbers", "-n", help="A table of weights instead of coloured words.", rich_help_panel=_PANEL)
-]
-Form = Annotated[
-    Literal["table", "json", "csv", "html", "png", "svg", "pdf"] | None,
-    typer.Option(
-        "--format", help="Default: by the ending of --out, else table.", show_default=False, rich_help_panel=_PANEL
-    ),
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Write to this file instead of the terminal.", rich_help_panel=_PANEL)
-]
+SortName = Literal["weight", "signed", "text"] | None
+Sort = Annotated[SortName, option(_PANEL, "Strongest first, from most for to most against, or as in the text.")]
+Numbers = Annotated[bool, option(_PANEL, "A table of weights instead of coloured words.", "--numbers", "-n")]
+FormName = Literal["table", "json", "csv", "html", "png", "svg", "pdf"] | None
+Form = Annotated[FormName, option(_PANEL, "Default: by the ending of --out, else table.")]
+Out = Annotated[Path | None, option(_PANEL, "Write to this file instead of the terminal.", "--out", "-o")]
+ColorName = Literal["auto", "always", "never"] | None
 Color = Annotated[
-    Literal["auto", "always", "never"] | None,
-    typer.Option(
-        "--color",
-        help="Colours, or marks (+ and -) instead. auto: by the terminal and NO_COLOR.",
-        show_default="auto",
-        rich_help_panel=_PANEL,
-    ),
+    ColorName,
+    option(_PANEL, "Colours, or marks (+ and -) instead. auto: by the terminal and NO_COLOR.", show_default="auto"),
 ]
-NoColor = Annotated[
-    bool, typer.Option("--no-color", help="The same as --color never.", hidden=True, rich_help_panel=_PANEL)
-]
-Theme = Annotated[
-    Literal["auto", "light", "dark"],
-    typer.Option("--theme", help="What the terminal's background is like.", rich_help_panel=_PANEL),
-]
+NoColor = Annotated[bool, option(_PANEL, "The same as --color never.", "--no-color", hidden=True)]
+ThemeName = Literal["auto", "light", "dark"]
+Theme = Annotated[ThemeName, option(_PANEL, "What the terminal's background is like.")]
 
 
 def delivery(
     *,
     top: int | None,
-    sort: Literal["weight", "signed", "text"] | None,
+    sort: SortName,
     numbers: bool,
-    format: Literal["table", "json", "csv", "html", "png", "svg", "pdf"] | None,
+    format: FormName,
     out: Path | None,
-    color: Literal["auto", "always", "never"] | None,
+    color: ColorName,
     no_color: bool,
-    theme: Literal["auto", "light", "dark"],
+    theme: ThemeName,
     about: dict[str, str],
     wording: Callable[[str], str] = str,
 ) -> Delivery:

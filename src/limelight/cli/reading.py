@@ -127,13 +127,19 @@ def read_text(text: str | None, file: Path | None) -> str:
     if file is not None and str(file) != "-":
         if text is not None:
             raise InputError(f"both a text and --file {file} were given: give one of them")
-        return _decode(_read_bytes(file), f"the file {file}")
+        if file.suffix.lower() == ".json":
+            raise InputError(
+                f"{file} is JSON, not a text: limelight show {file} draws a saved result; write texts one object per "
+                "line and name the file .jsonl"
+            )
+        content = read_bytes(file, "text file", ", or give the text itself as the argument")
+        return _decode(content, f"the file {file}")
     if text is None or text == "-":
         if text is None and file is None and (sys.stdin is None or sys.stdin.isatty()):
             raise InputError(
                 'there is no text to explain: type limelight explain "your text", or use --file, or a pipe'
             )
-        return _decode(_standard_input(), "standard input")
+        return _decode(read_bytes(Path("-")), "standard input")
     if any("\ud800" <= character <= "\udfff" for character in text):  # how Python passes on bytes it could not decode
         raise InputError("the text on the command line is not valid UTF-8: put it in a UTF-8 file and use --file")
     if len(text) < 256 and not any(map(str.isspace, text)) and os.path.isfile(text):
@@ -141,28 +147,19 @@ def read_text(text: str | None, file: Path | None) -> str:
     return text
 
 
-def _standard_input() -> bytes:
-    if sys.stdin is None:
+def read_bytes(file: Path, what: str = "file", instead: str = "") -> bytes:
+    """What a file holds, or standard input where it is called '-'; `instead` is what else may be done."""
+    if str(file) == "-" and sys.stdin is None:
         raise InputError("standard input is closed: give the text itself as the argument, or use --file")
     try:
-        return sys.stdin.buffer.read()
-    except OSError as error:
-        raise InputError(f"cannot read standard input: {reason(error)}; use --file") from error
-
-
-def _read_bytes(file: Path) -> bytes:
-    if file.suffix.lower() == ".json":
-        raise InputError(
-            f"{file} is JSON, not a text: limelight show {file} draws a saved result; write texts one object per line "
-            "and name the file .jsonl"
-        )
-    try:
-        return file.read_bytes()
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {file}: check its name, or give the text itself as the argument") from error
+        raise InputError(f"there is no file {file}: check its name{instead}") from error
     except IsADirectoryError as error:
-        raise InputError(f"{file} is a folder: name a text file") from error
+        raise InputError(f"{file} is a folder: name a {what}") from error
     except (OSError, ValueError) as error:
+        if str(file) == "-":
+            raise InputError(f"cannot read standard input: {reason(error)}; use --file") from error
         raise InputError(f"cannot read {file}: {reason(error)}; check its name and its permissions") from error
 
 

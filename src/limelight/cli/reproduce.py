@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.application import note, stopped
+from limelight.cli.application import going_on, note, watched
 
 
 def reproduce(
@@ -37,17 +37,10 @@ def reproduce(
     official: Annotated[bool, typer.Option("--official", help="Draw fig4 with the official lime package.")] = False,
 ) -> None:
     """Compute the paper's figures and numbers again: figures, JSON and one report in --out."""
-    from rich.console import Console
-
-    from limelight.core.progress import Lines
-    from limelight.render.terminal.progress import progress_for
     from limelight.reproduce.command import Options, run
 
     if find_spec("matplotlib") is None:
         note('figures need matplotlib, which is not installed: pip install "limelight[figures]"; all else is computed')
     asked = Options(experiment, out, data, model, deep_model, documents, device, seed, official)
-    try:
-        report = run(asked, progress_for(Console(stderr=True), otherwise=Lines()))
-    except KeyboardInterrupt as error:
-        raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
-    typer.echo(report)
+    with going_on(f"{out} keeps what is done"):
+        typer.echo(run(asked, watched()))

@@ -11,18 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from limelight.cli.application import note
-from limelight.cli.options import MODEL, FixedDtype, HuggingFaceDevice, Truncate, Window, loading
+from limelight.cli.options import MODEL, FixedDtype, HuggingFaceDevice, Truncate, Window, examples, loading, option
 from limelight.cli.wording import as_typed
 from limelight.errors import InputError
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight serve[/cyan]   (then open http://localhost:8642)
-
-[cyan]limelight serve --model embedded --model models/minilm --truncate[/cyan]
-
-[cyan]LIMELIGHT_TOKEN=$(openssl rand -hex 24) limelight serve --host 0.0.0.0[/cyan]
-"""
+EXAMPLES = examples(
+    "limelight serve   (then open http://localhost:8642)",
+    "limelight serve --model embedded --model models/minilm --truncate",
+    "LIMELIGHT_TOKEN=$(openssl rand -hex 24) limelight serve --host 0.0.0.0",
+)
 TOKEN = "LIMELIGHT_TOKEN"
 _SHORTEST_TOKEN = 16
 _NETWORK = "Network"
@@ -31,41 +28,23 @@ _NETWORK = "Network"
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            help="As in 'limelight explain', or 'embedded'; may be repeated. Default: embedded.",
-            show_default=False,
-            rich_help_panel=MODEL,
-        ),
+        option(MODEL, "As in 'limelight explain', or 'embedded'; may be repeated. Default: embedded."),
     ] = None,
-    corpus: Annotated[
-        Path | None, typer.Option(help="A folder that 'limelight corpus' wrote.", show_default=False)
-    ] = None,
-    evaluation: Annotated[
-        Path | None, typer.Option(help="A folder that 'limelight evaluate' wrote.", show_default=False)
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.", rich_help_panel=_NETWORK)] = 8642,
+    corpus: Annotated[Path | None, typer.Option(help="A folder that 'limelight corpus' wrote.")] = None,
+    evaluation: Annotated[Path | None, typer.Option(help="A folder that 'limelight evaluate' wrote.")] = None,
+    port: Annotated[int, option(_NETWORK, "0: any that is free.", min=0, max=65535)] = 8642,
     host: Annotated[
-        str,
-        typer.Option(
-            help=f"Where to listen. Beyond this machine a token is needed: {TOKEN}, or one is made.",
-            rich_help_panel=_NETWORK,
-        ),
+        str, option(_NETWORK, f"Where to listen. Beyond this machine a token is needed: {TOKEN}, or one is made.")
     ] = "127.0.0.1",
     name: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A further name of this machine that browsers may use; may be repeated.",
-            show_default=False,
-            rich_help_panel=_NETWORK,
-        ),
+        option(_NETWORK, "A further name of this machine that browsers may use; may be repeated."),
     ] = None,
     device: HuggingFaceDevice = None,
     dtype: FixedDtype = None,
     truncate: Truncate = False,
     window: Window = False,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="The Hugging Face models read pairs of texts.", rich_help_panel=MODEL)
-    ] = False,
+    pairs: Annotated[bool, option(MODEL, "The Hugging Face models read pairs of texts.", "--pairs")] = False,
 ) -> None:
     """Open a page that shows, as one types, why a model decides as it does. It stays on this machine."""
     _check_installed()

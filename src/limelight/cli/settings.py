@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from limelight.cli.wording import OPTIONS
 from limelight.errors import ParameterError, shown
 
 _LONGEST_NUMBER = 400
@@ -30,15 +31,6 @@ _OF_THE_CALL = {
     "text": "the argument TEXT",
 }
 """What is asked of every method, and where it is said instead."""
-_SHORT = {
-    "n_samples": "--samples",
-    "precision": "--precision",
-    "kernel_width": "--kernel-width",
-    "ridge": "--ridge",
-    "seconds": "--seconds",
-    "until": "--until",
-}
-"""Options of methods that have a place of their own on the command line."""
 
 
 def read_settings(given: Sequence[str]) -> dict[str, Any]:
@@ -67,7 +59,7 @@ def method_options(
     given = {name: value for name, value in short.items() if value is not None}
     by_set = read_settings(settings or [])
     for name in given.keys() & by_set.keys():
-        raise ParameterError(f"{name!r} was given twice: by {_SHORT[name]} and by --set; give it once")
+        raise ParameterError(f"{name!r} was given twice: by {OPTIONS[name]} and by --set; give it once")
     return {**given, **by_set}
 
 

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from limelight.cli.options import examples
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
+from limelight.cli.reading import read_bytes
 from limelight.errors import DataError, InputError, known_name, shown
-from limelight.storage.files import reason
 
 if TYPE_CHECKING:
     from limelight.render.output import Result
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight explain "A great film." --out great.json[/cyan]
-
-[cyan]limelight show great.json[/cyan]
-
-[cyan]limelight show great.json --method shapley --out great.pdf[/cyan]
-"""
+EXAMPLES = examples(
+    'limelight explain "A great film." --out great.json',
+    "limelight show great.json",
+    "limelight show great.json --method shapley --out great.pdf",
+)
 
 
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE.json|-", help="What 'limelight explain --format json' wrote.")],
-    method: Annotated[
-        str | None, typer.Option("--method", "-m", help="Only these methods: ids with commas.", show_default=False)
-    ] = None,
+    method: Annotated[str | None, typer.Option("--method", "-m", help="Only these methods: ids with commas.")] = None,
     top: Top = None,
     sort: Sort = None,
     numbers: Numbers = False,
@@ -91,16 +86,9 @@ def _records(file: Path) -> Iterator[tuple[str, Any]]:
 
 def _content(file: Path, source: str) -> str:
     try:
-        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig")
+        return read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{source} is not UTF-8, as JSON is: name a file that limelight explain wrote") from error
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {source}: check its name") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{source} is a folder: name a file") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {source}: {reason(error)}; check its name and its permissions") from error
 
 
 def _result(record: Any, methods: Sequence[str] | None) -> Result:

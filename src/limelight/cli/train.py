@@ -8,19 +8,15 @@ from typing import Annotated
 import typer
 
 from limelight.cli.application import note, stopped
-from limelight.cli.options import read_label_names
+from limelight.cli.options import examples, read_label_names
 from limelight.errors import ParameterError
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight train reviews.csv --out my-model[/cyan]
-
-[cyan]limelight train train.parquet --test test.parquet --preset paper --out paper-model[/cyan]
-
-[cyan]limelight train tweets.jsonl --text-column body --label-column y --label-names 0=calm,1=angry --out model[/cyan]
-
-An interrupted run goes on when the same command is given again.
-"""
+EXAMPLES = examples(
+    "limelight train reviews.csv --out my-model",
+    "limelight train train.parquet --test test.parquet --preset paper --out paper-model",
+    "limelight train tweets.jsonl --text-column body --label-column y --label-names 0=calm,1=angry --out model",
+    after="An interrupted run goes on when the same command is given again.",
+)
 
 
 def train(

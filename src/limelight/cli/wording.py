@@ -14,35 +14,13 @@ from contextlib import contextmanager
 
 from limelight.errors import LimelightError
 
-_OPTIONS = {
-    "batch_tokens": "--batch-tokens",
-    "device": "--device",
-    "dtype": "--dtype",
-    "features": "--features",
-    "id_column": "--id-column",
-    "kernel_width": "--kernel-width",
-    "kind": "--kind",
-    "label_column": "--label-column",
-    "label_names": "--label-names",
-    "limit": "--limit",
-    "n_samples": "--samples",
-    "output": "--output",
-    "pairs": "--second",
-    "parts": "--parts",
-    "precision": "--precision",
-    "removal": "--removal",
-    "ridge": "--ridge",
-    "second_column": "--second-column",
-    "seconds": "--seconds",
-    "seed": "--seed",
-    "shard_size": "--shard-size",
-    "target": "--target",
-    "text_column": "--text-column",
-    "truncate": "--truncate",
-    "until": "--until",
-    "window": "--window",
-    "workers": "--workers",
-}
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "batch_tokens device dtype features id_column kernel_width kind label_column label_names limit output parts "
+        "precision removal ridge second_column seconds seed shard_size target text_column truncate until window workers"
+    ).split()
+} | {"n_samples": "--samples", "pairs": "--second"}
 """Arguments that have an option of their own; any other of a method is given by --set."""
 _PHRASES = (
     (
@@ -57,11 +35,11 @@ _PHRASES = (
 )
 """Where a word for a word would not do."""
 _SETTING = re.compile(r"(?<![\w./-])([a-z_]+)=('[^']*'|\"[^\"]*\"|True|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w/]|\.\w)")
-_NAMED = re.compile(rf"(?<![\w.'\"-])({'|'.join(name for name in _OPTIONS if '_' in name)})(?![\w'\"=])")
-_AT_THE_BEGINNING = re.compile(rf"^({'|'.join(_OPTIONS)})(?= must )")
+_NAMED = re.compile(rf"(?<![\w.'\"-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w'\"=])")
+_AT_THE_BEGINNING = re.compile(rf"^({'|'.join(OPTIONS)})(?= must )")
 _TAKEN = re.compile(r"^(only Hugging Face models take )([a-z_]+(?:, [a-z_]+)*)(?=: )")
 _OR_NONE = re.compile(r"^(--[a-z-]+ must be [^:]*?) or None\b")
-_UNKNOWN = re.compile(rf"^(unknown option for .{{1,200}}?) '({'|'.join(_OPTIONS)})'(?=: )")
+_UNKNOWN = re.compile(rf"^(unknown option for .{{1,200}}?) '({'|'.join(OPTIONS)})'(?=: )")
 
 
 def in_options(message: str, typed: Mapping[str, str] | None = None) -> str:
@@ -69,7 +47,7 @@ def in_options(message: str, typed: Mapping[str, str] | None = None) -> str:
 
     `typed`: options that stand for an argument here, where the usual one is not what was typed.
     """
-    options = {**_OPTIONS, **(typed or {})}
+    options = {**OPTIONS, **(typed or {})}
 
     def setting(match: re.Match[str]) -> str:
         name, value = match[1], match[2].strip("'\"")
