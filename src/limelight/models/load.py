@@ -23,6 +23,7 @@ from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.outputs import Kind
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
+from limelight.storage.files import expanded
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
@@ -214,10 +215,7 @@ def _place(name: str | os.PathLike[str] | None) -> Path | None:
         raise ParameterError(f"a model is a folder or a name on the hub: got {type(name).__name__}; give a string")
     if not given.strip():
         raise ParameterError(f"the name of the model is empty, {given!r}: leave it out for the embedded one")
-    try:
-        path = Path(given).expanduser()
-    except RuntimeError:  # nobody's home
-        path = Path(given)
+    path = expanded(given)
     try:
         os.stat(path)
     except FileNotFoundError:

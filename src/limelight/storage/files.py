@@ -42,6 +42,14 @@ def reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
+def expanded(path: str) -> Path:
+    """A path with ~ replaced by the home of its user, where they have one."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def save(content: bytes, path: Path) -> None:
     """Write what a user asked for to the file that they named, over what it held."""
     try:

@@ -18,9 +18,10 @@ import numpy as np
 from limelight.core.arrays import Floats, Integers
 from limelight.errors import InputError, LimelightError, ParameterError, shown
 from limelight.inputs.document import Text
-from limelight.models.blackbox.answers import DOUBLE, Answer, Checked, answer_of, checked, shortened
+from limelight.models.blackbox.answers import DOUBLE, Answer, Checked, answer_of, checked, logits_of, shortened
 from limelight.models.blackbox.cache import AnswerCache, key_of
 from limelight.models.blackbox.identity import Unwritable, full_name
+from limelight.models.interface import Answered
 from limelight.models.outputs import Kind
 
 Function = Callable[[list[Any]], Any]
@@ -34,22 +35,19 @@ class Failed(Exception):
     """The function raised an exception, which is the `__cause__` of this one."""
 
 
+@dataclass
 class Calls:
-    """A function whose texts are counted: it is given `most` of them at most."""
+    """A function whose texts are counted: it is given `most` of them at most.
 
-    def __init__(self, function: Function, most: int | None) -> None:
-        self.function, self.most = function, most
-        self.asked = 0
-        self.unit = 0.0
-        """How far answers were rounded, the most so far, as a part of each."""
-        self.identity: str | None = None
-        """The name that a cache knows the function by, where the values that it holds are part of it."""
+    `unit`: how far answers were rounded, the most so far, as a part of each. `identity`: the name that a cache knows
+    the function by, where the values that it holds are part of it.
+    """
 
-    def copy(self) -> Calls:
-        """The same function, counted from here on by itself."""
-        own = Calls(self.function, self.most)
-        own.asked, own.unit, own.identity = self.asked, self.unit, self.identity
-        return own
+    function: Function
+    most: int | None
+    asked: int = 0
+    unit: float = 0.0
+    identity: str | None = None
 
     def check_identity(self) -> None:
         """Refuse to keep answers of a function that holds other values than when its cache was opened."""
@@ -113,46 +111,48 @@ class Part:
     asked: int
 
 
+@dataclass(frozen=True)
 class Asker:
     """A function of one kind with these labels, asked about any number of texts."""
 
-    def __init__(
-        self, calls: Calls, labels: tuple[str, ...], kind: Kind, batch_texts: int, cache: AnswerCache | None
-    ) -> None:
-        self._calls, self._labels, self._kind, self._batch = calls, labels, kind, batch_texts
-        self._cache = cache
-        self._kept_unit = 0.0 if cache is None else cache.unit
-        calls.unit = max(calls.unit, self._kept_unit)
-        self._kept = "" if cache is None else f"; what it has answered is kept in {cache.where}"
-
-    def of(self, calls: Calls) -> Asker:
-        """The same for other calls of the function."""
-        return Asker(calls, self._labels, self._kind, self._batch, self._cache)
+    calls: Calls
+    labels: tuple[str, ...]
+    kind: Kind
+    batch_texts: int
+    cache: AnswerCache | None = None
 
     def all_of(self, texts: Sequence[Text]) -> Floats:
         """The answers to all texts: (n, labels)."""
-        rows = np.empty((len(texts), len(self._labels)))
+        rows = np.empty((len(texts), len(self.labels)))
         for part in self.parts(texts):
             rows[part.places] = part.rows
         return rows
 
+    def logits(self, texts: Sequence[Text], time: int | str = 0) -> Answered:
+        """The logits of all texts, and how many of them the function was given."""
+        logits, asked = np.empty((len(texts), len(self.labels))), 0
+        for part in self.parts(texts, time):
+            logits[part.places] = logits_of(part.rows, self.kind)
+            asked += part.asked
+        return Answered(logits, asked)
+
     def parts(self, texts: Sequence[Text], time: int | str = 0) -> Iterator[Part]:
         """The same part by part, as soon as each is known. `time`: see `key_of`."""
-        if self._cache is None:
-            for start in range(0, len(texts), self._batch):
-                own = texts[start : start + self._batch]
+        if self.cache is None:
+            for start in range(0, len(texts), self.batch_texts):
+                own = texts[start : start + self.batch_texts]
                 yield Part(np.arange(start, start + len(own)), self._ask(own), len(own))
             return
         places: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
             places.setdefault(key_of(text, time), []).append(i)
-        known = self._cache.known(list(places))
+        known = self.cache.known(list(places))
         if known:
             yield _part(known, places, 0)
         new = [key for key in places if key not in known]
-        for start in range(0, len(new), self._batch):
-            keys = new[start : start + self._batch]
-            known = self._cache.known(keys)  # others may have asked by now
+        for start in range(0, len(new), self.batch_texts):
+            keys = new[start : start + self.batch_texts]
+            known = self.cache.known(keys)  # others may have asked by now
             unknown = [key for key in keys if key not in known]
             if unknown:
                 rows = self._ask_what_there_is_room_for([texts[places[key][0]] for key in unknown], time)
@@ -161,19 +161,21 @@ class Asker:
 
     def _ask_what_there_is_room_for(self, texts: list[Text], time: int | str) -> Floats:
         """Where not all may be asked for, the first ones are there the next time."""
-        room = self._calls.room
+        room = self.calls.room
         if not 0 < room < len(texts):
             return self._ask(texts, time)
         return np.concatenate([self._ask(part, time) for part in (texts[: int(room)], texts[int(room) :])])
 
     def _ask(self, texts: Sequence[Text], time: int | str = 0) -> Floats:
         """One call of the function."""
-        if self._cache is not None:
-            self._calls.check_identity()
+        kept = ""
+        if self.cache is not None:
+            self.calls.check_identity()
+            kept = f"; what it has answered is kept in {self.cache.where}"
         try:
-            answer = self._calls(texts, self._kept)
+            answer = self.calls(texts, kept)
         except Failed as failed:
-            raise _failure(failed, len(texts), f"{self._culprit(texts, time)}{self._kept}") from failed.__cause__
+            raise _failure(failed, len(texts), f"{self._culprit(texts, time)}{kept}") from failed.__cause__
         received = self.received(texts, answer, time)
         if received.problem is not None:
             raise received.problem
@@ -181,15 +183,14 @@ class Asker:
 
     def received(self, texts: Sequence[Text], answer: Answer, time: int | str = 0) -> Checked:
         """An answer of the function, checked, and its good rows kept."""
-        own = checked(answer, texts, self._labels, self._kind)
-        if self._cache is None or not own.good.any():
+        own = checked(answer, texts, self.labels, self.kind)
+        if self.cache is None or not own.good.any():
             return own
-        if answer.unit > max(self._kept_unit, DOUBLE):
-            self._cache.keep_unit(answer.unit)
-            self._kept_unit = answer.unit
+        if answer.unit > DOUBLE:
+            self.cache.keep_unit(answer.unit)
         rows = own.rows.copy()
         keys = [key_of(text, time) for text, is_good in zip(texts, own.good, strict=True) if is_good]
-        rows[own.good] = self._cache.keep(keys, rows[own.good])
+        rows[own.good] = self.cache.keep(keys, rows[own.good])
         return replace(own, rows=rows)
 
     def _culprit(self, texts: Sequence[Text], time: int | str) -> str:
@@ -200,8 +201,8 @@ class Asker:
         suspects, is_certain = texts, True
         while len(suspects) > 1 or not is_certain:
             half = suspects[: max(1, len(suspects) // 2)]
-            if self._calls.room < len(half):
-                return f"max_calls={self._calls.most} leaves no room to find out which of {len(suspects)} texts it was"
+            if self.calls.room < len(half):
+                return f"max_calls={self.calls.most} leaves no room to find out which of {len(suspects)} texts it was"
             is_certain = self._fails(half, time)
             if is_certain:
                 suspects = half
@@ -213,7 +214,7 @@ class Asker:
 
     def _fails(self, texts: Sequence[Text], time: int | str) -> bool:
         try:
-            answer = self._calls(texts)
+            answer = self.calls(texts)
         except Failed:
             return True
         self.received(texts, answer, time)

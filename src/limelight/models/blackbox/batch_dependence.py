@@ -14,7 +14,7 @@ import numpy as np
 from limelight.core.arrays import Floats
 from limelight.errors import InputError, NumericalError
 from limelight.inputs.document import Document, Text
-from limelight.models.blackbox.answers import DOUBLE, logits_of
+from limelight.models.blackbox.answers import DOUBLE
 from limelight.models.outputs import Kind
 
 if TYPE_CHECKING:
@@ -81,12 +81,9 @@ class Company:
 
     def _ask(self, texts: list[Text], time: int | str = 0) -> Floats:
         """Logits of texts in one batch; with a cache `time` says on which occasion."""
-        occasion = time if isinstance(time, int) else f"{time} of {texts!r}"
-        logits = np.empty((len(texts), len(self._model.labels)))
-        for part in self._model.parts(texts, occasion):
-            logits[part.places] = logits_of(part.rows, self._model.kind)
-            self.asked += part.asked
-        return logits
+        answered = self._model.asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
+        self.asked += answered.asked
+        return answered.logits
 
 
 def _short_and_long(document: Document) -> tuple[Text, Text]:

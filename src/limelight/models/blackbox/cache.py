@@ -28,7 +28,7 @@ from limelight.core.sanitize import visible
 from limelight.errors import DataError, InputError, ParameterError, shown
 from limelight.inputs.document import Text
 from limelight.models.outputs import Kind
-from limelight.storage.files import reason
+from limelight.storage.files import expanded, reason
 
 if TYPE_CHECKING:
     import sqlite3
@@ -111,6 +111,8 @@ class AnswerCache:
                 )
             # Written also where it is there: whether that can be done must not be found out with answers in hand.
             database.execute(f"PRAGMA user_version = {_FORMAT}")
+            self.unit = self._unit(database)
+            """How far the answers of the function were rounded when they were given, as a part of each."""
 
     @property
     def where(self) -> str:
@@ -149,17 +151,13 @@ class AnswerCache:
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged("it does not say whose answers it holds") from error
 
-    @property
-    def unit(self) -> float:
-        """How far the answers of the function were rounded when they were given, as a part of each."""
-        with self._reading() as database:
-            return self._unit(database)
-
     def keep_unit(self, unit: float) -> None:
-        """Write down that an answer was rounded by as much."""
-        with self._changing() as database:
-            if unit > self._unit(database):
-                database.execute("INSERT INTO identity VALUES (?)", [json.dumps({"unit": unit})])
+        """Write down that an answer was rounded by as much, where none was by more."""
+        if unit > self.unit:
+            with self._changing() as database:
+                if unit > self._unit(database):
+                    database.execute("INSERT INTO identity VALUES (?)", [json.dumps({"unit": unit})])
+            self.unit = unit
 
     def _unit(self, database: sqlite3.Connection) -> float:
         """The largest that was written; earlier versions read the first row of this table alone."""
@@ -223,15 +221,10 @@ class AnswerCache:
     @contextlib.contextmanager
     def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction that is there as a whole or not at all. Only one can change the database at a time."""
-        with self._opened("rwc" if create else "rw") as database:
+        with self._opened("rwc" if create else "rw") as database, database:
             database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                database.execute("COMMIT")
-            finally:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
+            yield database
 
     def _reading(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         return self._opened("rw")  # what a kill left half-written is taken back by whoever comes next, a reader too
@@ -285,11 +278,7 @@ def _path(folder: object) -> Path:
         raise ParameterError(
             f"cache must be the path of a folder, which is made if it is not there: got {shown(folder)}"
         )
-    try:
-        path = Path(given).expanduser()
-    except RuntimeError:  # nobody's home
-        path = Path(given)
-    return Path(os.path.abspath(path))  # a run may change its folder
+    return Path(os.path.abspath(expanded(given)))  # a run may change its folder
 
 
 def _sqlite() -> Any:

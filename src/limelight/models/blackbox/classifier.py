@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from limelight.core.arrays import Floats, whole_number
@@ -14,7 +15,7 @@ from limelight.core.sanitize import visible
 from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
 from limelight.inputs.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
 from limelight.inputs.words import WordRule, plain_words, words_by
-from limelight.models.blackbox.answers import columns_of_one, logits_of, shortened
+from limelight.models.blackbox.answers import columns_of_one, shortened
 from limelight.models.blackbox.asking import Asker, Calls, Function, Part, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
 from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
@@ -83,6 +84,7 @@ class BlackBoxClassifier:
         if folder is not None:
             own = self._given_name or _identified(self._calls.function)
             cache = AnswerCache(folder)
+            self._calls.unit = cache.unit
             if labels is None and (there := cache.identity()) is not None:
                 labels = _unnamed(self.kind, len(there.labels))
         if labels is None:  # only the function knows how many there are
@@ -94,15 +96,14 @@ class BlackBoxClassifier:
                 )
             labels = _checked_labels(first.columns or _unnamed(self.kind, count), self.kind)
         self.labels = labels
+        self.asker = Asker(self._calls, labels, self.kind, self.batch_texts, cache)
+        """Asks the function about any number of texts, and its cache before."""
         if cache is not None:
             cache.claim(Identity(own, labels, self.kind, self.pairs))
             if self._given_name is None:  # what it holds may change, or begin to be there
                 self._calls.identity = own
-        self._asker = Asker(self._calls, labels, self.kind, self.batch_texts, cache)
-        self._keeps = cache is not None
-        self._past_cache = Asker(self._calls, labels, self.kind, self.batch_texts, None)
-        if first is not None and cache is not None:
-            self._asker.received([self._any_text], first)
+            if first is not None:
+                self.asker.received([self._any_text], first)
 
     @property
     def _any_text(self) -> Text:
@@ -131,8 +132,8 @@ class BlackBoxClassifier:
         copied = object.__new__(type(self))
         memo[id(self)] = copied
         copied.__dict__ = self.__dict__.copy()
-        copied._calls = self._calls.copy()
-        copied._asker, copied._past_cache = (own.of(copied._calls) for own in (self._asker, self._past_cache))
+        copied._calls = replace(self._calls)
+        copied.asker = replace(self.asker, calls=copied._calls)
         return copied
 
     @property
@@ -154,18 +155,18 @@ class BlackBoxClassifier:
         """What the function says, checked: (n, labels)."""
         if self.kind == "regression":
             raise CapabilityError("a regression gives numbers that are no probabilities: use predict_logits")
-        return self._asker.all_of(self._listed(texts, "predict_proba"))
+        return self.asker.all_of(self._listed(texts, "predict_proba"))
 
     def predict_logits(self, texts: Sequence[Text]) -> Floats:
         """Logarithms of probabilities, log-odds of those of a multi-label function, or the numbers of a regression."""
-        return logits_of(self._asker.all_of(self._listed(texts, "predict_logits")), self.kind)
+        return self.asker.logits(self._listed(texts, "predict_logits")).logits
 
     def ask_again(self, texts: Sequence[Text]) -> Floats:
         """What the function says of texts now, whatever a cache holds, which stays as it is: (n, labels).
 
         It shows whether a function that is asked twice answers alike.
         """
-        return self._past_cache.all_of(self._listed(texts, "ask_again"))
+        return replace(self.asker, cache=None).all_of(self._listed(texts, "ask_again"))
 
     def parts(self, texts: Sequence[Text], time: int | str = 0) -> Iterator[Part]:
         """Answers to texts that were checked, part by part as they come.
@@ -173,12 +174,12 @@ class BlackBoxClassifier:
         With a cache, `time` tells answers apart that the same text was given one after the other, or on some occasion:
         all of them are kept.
         """
-        return self._asker.parts(texts, time)
+        return self.asker.parts(texts, time)
 
     @property
     def keeps_answers(self) -> bool:
         """Whether a text that is asked about again gets the answer that it got before."""
-        return self._keeps
+        return self.asker.cache is not None
 
     @property
     def room(self) -> float:

@@ -24,7 +24,6 @@ import inspect
 import struct
 import sys
 import types
-from collections.abc import Callable, Iterator
 from typing import Any
 
 _DEEPEST = 40
@@ -68,10 +67,8 @@ def full_name(function: Any) -> str | None:
     held = _held(function)
     if held is None:
         return name
-    written = hashlib.sha256()
-    for part in _written(held, "", ()):
-        written.update(part)
-    return f"{name} [{written.hexdigest()[:_DIGITS]}]"
+    digest = hashlib.sha256(ascii(_form(held, "", ())).encode()).hexdigest()
+    return f"{name} [{digest[:_DIGITS]}]"
 
 
 def _where(owner: Any) -> str:
@@ -144,54 +141,33 @@ def _hides_values(kind: type) -> bool:
     return base is None or kind.__basicsize__ - base.__basicsize__ > known * _POINTER or kind.__itemsize__ != 0
 
 
-# ── values as bytes ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── values in a form that can be written ──────────────────────────────────────────────────────────────────────────────
+
+_PLAIN = (type(None), type(...), bool, float, complex, str, bytes)
+"""Values that Python writes, each unlike all others. Subclasses are not among them: they may hold more."""
+_WITH_PARTS = (tuple, frozenset, dict, types.CodeType, types.FunctionType, functools.partial, types.MethodType)
 
 
-def _written(value: Any, path: str, around: tuple[int, ...]) -> Iterator[bytes]:
-    """A value as bytes that no other value has. `around`: the values that this one stands in, by their ids."""
+def _form(value: Any, path: str, around: tuple[int, ...]) -> tuple[str, Any]:
+    """The kind of a value and what it is made of, in the same form: no other value has it, in any process.
+
+    `around`: the values that this one stands in, by their ids.
+    """
     if id(value) in around:  # a function whose closure holds itself
-        yield from _framed("around", str(around[::-1].index(id(value))).encode())
-        return
+        return "around", around[::-1].index(id(value))
     if len(around) > _DEEPEST:
         raise Unwritable(path, value)
-    plain = _PLAIN.get(type(value))
-    if plain is not None:
-        yield from _framed(type(value).__name__, plain(value))
-        return
-    parts = _parts(value, path)
-    yield from _framed(_kind(value), str(len(parts)).encode())
-    within = (*around, id(value))
-    if isinstance(value, frozenset):  # in the order of what is written, which is the same in every process
-        yield from sorted(b"".join(_written(part, where, within)) for where, part in parts)
-        return
-    for where, part in parts:
-        yield from _written(part, where, within)
-
-
-def _kind(value: Any) -> str:
-    """The kind of a value with parts: all objects have one, whatever their classes are called."""
-    known = (tuple, frozenset, dict, types.CodeType, types.FunctionType, functools.partial, types.MethodType)
-    return type(value).__name__ if type(value) in known else "class" if isinstance(value, type) else "object"
-
-
-def _framed(kind: str, content: bytes) -> Iterator[bytes]:
-    """Content behind its kind and length, so that it ends where it ends."""
-    yield f"{kind} {len(content)}:".encode()
-    yield content
-
-
-_PLAIN: dict[type, Callable[[Any], bytes]] = {
-    type(None): lambda _: b"",
-    type(...): lambda _: b"",
-    bool: lambda value: b"1" if value else b"0",
-    int: lambda value: hex(value).encode(),
-    float: lambda value: struct.pack("<d", value),
-    complex: lambda value: struct.pack("<dd", value.real, value.imag),
-    str: lambda value: value.encode("utf-8", "surrogatepass"),
-    bytes: bytes,
-    types.ModuleType: lambda value: value.__name__.encode(),
-}
-"""Values that are written at once. Subclasses are not among them: they may hold more."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind.__name__, value
+    if kind is int:
+        return "int", hex(value)  # Python writes no number of thousands of digits
+    if kind is types.ModuleType:
+        return "module", value.__name__
+    parts = [_form(part, where, (*around, id(value))) for where, part in _parts(value, path)]
+    if kind in _WITH_PARTS:
+        return kind.__name__, sorted(parts, key=ascii) if kind is frozenset else parts
+    return "class" if isinstance(value, type) else "object", parts  # objects have one kind, whatever their class
 
 
 def _parts(value: Any, path: str) -> list[tuple[str, Any]]:
@@ -214,8 +190,9 @@ def _parts(value: Any, path: str) -> list[tuple[str, Any]]:
         return [(path, _where(value))]
     if inspect.ismethod(value):
         return [(path, value.__func__), (path or "the object", value.__self__)]
-    held = _attributes(value, path or "the object")
-    named = [(f"{path or 'the object'}.{name}", part) for name, part in held.items()]
+    path = path or "the object"
+    held = _attributes(value, path)
+    named = [(f"{path}.{name}", part) for name, part in held.items()]
     return [(path, _where(type(value))), (path, tuple(held)), *named]
 
 
