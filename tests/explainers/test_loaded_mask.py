@@ -23,8 +23,8 @@ from limelight.explainers.loaded_mask import (
 )
 from limelight.inputs.features import features_of
 from limelight.models.blackbox import BlackBoxClassifier
-from limelight.models.blackbox.inserted_masks import with_inserted
-from limelight.models.huggingface.inserted_masks import with_inserted as with_inserted_tokens
+from limelight.models.blackbox.variants import with_inserted
+from limelight.models.huggingface.variants import with_inserted as with_inserted_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")
 

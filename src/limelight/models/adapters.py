@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -34,12 +34,8 @@ _SETFIT: Class = ("setfit.modeling", "SetFitModel")
 _OR_A_FUNCTION = "wrap a function from a list of texts to an array of probabilities"
 
 
-class Answering(NamedTuple):
-    """A function from texts to rows of numbers, what its columns are called, and their kind; None: not known."""
-
-    function: Callable[[list[Any]], Any]
-    labels: Sequence[str] | None
-    kind: Kind | None
+Answering = tuple[Callable[[list[Any]], Any], Sequence[str] | None, Kind | None]
+"""A function from texts to rows of numbers, what its columns are called, and their kind; None: not known."""
 
 
 def _class_of(thing: object, known: Class) -> type | None:
@@ -72,7 +68,7 @@ def answering(model: Any, labels: Sequence[str] | None, kind: Kind | None, pairs
     predict = getattr(model, "predict" if kind == "regression" else "predict_proba", None)
     if predict is not None:
         classes = getattr(model, "classes_", None) if kind != "regression" else None
-        return Answering(predict, [str(c) for c in classes] if labels is None and classes is not None else labels, kind)
+        return predict, [str(c) for c in classes] if labels is None and classes is not None else labels, kind
     if isinstance(model, torch.nn.Module):
         raise ParameterError(
             f"a {type(model).__name__} reads no texts: give its tokenizer too, wrap(model, tokenizer), or wrap a "
@@ -84,7 +80,7 @@ def answering(model: Any, labels: Sequence[str] | None, kind: Kind | None, pairs
             "text-classification pipeline, a spaCy pipeline with a text categoriser, a SetFit model or an object with "
             f"predict_proba: got {type(model).__name__} {shown(model)}{_instead(model)}"
         )
-    return Answering(model, labels, kind)
+    return model, labels, kind
 
 
 def _instead(model: object) -> str:
@@ -122,23 +118,14 @@ _READING = ("truncation", "max_length", "padding")
 """What a pipeline may tell its tokenizer; padding changes nothing, since it is hidden from the model."""
 
 
-class PipelineParts(NamedTuple):
-    """What a pipeline is made of; `kind` is None where the configuration of its model says it."""
-
-    model: Any
-    tokenizer: Any
-    kind: Kind | None
-    truncate: bool
-    max_length: int | None
-
-
 def is_pipeline(model: object) -> bool:
     """Whether it is a pipeline of transformers, for any task."""
     return _class_of(model, _PIPELINE) is not None
 
 
-def pipeline_parts(pipeline: Any, pairs: object) -> PipelineParts:
-    """A text-classification pipeline taken apart; its model stays on its device."""
+def pipeline_parts(pipeline: Any, pairs: object) -> tuple[Any, Any, Kind | None, bool, int | None]:
+    """The model of a text-classification pipeline, which stays on its device, its tokenizer, the kind of its outputs
+    where the configuration does not say it, whether it cuts long texts, and to how many tokens."""
     plain = _class_of(pipeline, _TEXT_CLASSIFICATION)
     name = type(pipeline).__name__
     if plain is None:
@@ -153,8 +140,7 @@ def pipeline_parts(pipeline: Any, pairs: object) -> PipelineParts:
         )
     if pipeline.tokenizer is None:
         raise CapabilityError(f"this {name} has no tokenizer: give one, wrap(pipeline.model, tokenizer)")
-    truncate, max_length = _long_texts(pipeline, pairs)
-    return PipelineParts(pipeline.model, pipeline.tokenizer, _pipeline_kind(pipeline), truncate, max_length)
+    return pipeline.model, pipeline.tokenizer, _pipeline_kind(pipeline), *_long_texts(pipeline, pairs)
 
 
 def _pipeline_kind(pipeline: Any) -> Kind | None:
@@ -225,7 +211,7 @@ def _spacy(nlp: Any, labels: Sequence[str] | None, kind: Kind | None) -> Answeri
     if kind is None:
         kind = "multi-label" if _class_of(pipe, _TEXTCAT_MULTILABEL) else "classes"
     # A partial has no name in the code: a cache asks for one, which says which of all spaCy pipelines it is of.
-    return Answering(partial(_categories, nlp, categories), categories if labels is None else labels, kind)
+    return partial(_categories, nlp, categories), categories if labels is None else labels, kind
 
 
 def _categories(nlp: Any, categories: Sequence[str], texts: list[str]) -> list[list[float]]:
@@ -247,7 +233,7 @@ def _setfit(model: Any, labels: Sequence[str] | None, kind: Kind | None) -> Answ
     multi_label = _is_multi_label(model)
     if kind is None:
         kind = "multi-label" if multi_label else "classes"
-    return Answering(partial(_chances, model), _setfit_labels(model, multi_label) if labels is None else labels, kind)
+    return partial(_chances, model), _setfit_labels(model, multi_label) if labels is None else labels, kind
 
 
 def _is_multi_label(model: Any) -> bool:

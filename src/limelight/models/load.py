@@ -59,20 +59,19 @@ def load(
     "regression") where its configuration does not say that rightly; `pairs` for a model that reads pairs of texts;
     `words`, a function that divides a text into words; see HuggingFaceClassifier.
     """
+    options: dict[str, Any] = {
+        "window": bool(window),
+        "max_length": max_length,
+        "labels": labels,
+        "kind": kind,
+        "pairs": pairs,
+        "words": words,
+        "batch_tokens": batch_tokens,
+    }
     path = _place(name)
-    if path is None or not _is_huggingface(path, str(name)):
-        options = {
-            "device": device not in ("auto", "cpu"),
-            "dtype": known_dtype(dtype) not in ("auto", "float32"),
-            "window": window,
-            "max_length": max_length is not None,
-            "labels": labels is not None,
-            "kind": kind is not None,
-            "pairs": pairs is not False,
-            "words": words is not None,
-            "batch_tokens": batch_tokens is not None,
-        }
-        if given := [option for option, is_given in options.items() if is_given]:
+    if path is None or not is_huggingface(name):
+        elsewhere = {"device": device not in ("auto", "cpu"), "dtype": known_dtype(dtype) not in ("auto", "float32")}
+        if given := _given({**elsewhere, **options}):
             raise ParameterError(
                 f"only Hugging Face models take {', '.join(given)}: leave that out for limelight's own"
             )
@@ -80,19 +79,8 @@ def load(
     from limelight.models.huggingface.hub import read_pretrained
 
     model, tokenizer = read_pretrained(str(path), find_device(device), dtype, "" if path.exists() else _near(path))
-    return _huggingface(
-        model,
-        tokenizer,
-        labels=labels,
-        truncate=truncate,
-        window=window,
-        max_length=max_length,
-        kind=kind,
-        pairs=pairs,
-        words=words,
-        batch_tokens=batch_tokens,
-        dtype="auto" if dtype == "auto" else None,  # any other is the model's own
-    )
+    own_dtype: Precision | None = "auto" if dtype == "auto" else None  # any other is the model's own
+    return _huggingface(model, tokenizer, truncate=truncate, dtype=own_dtype, **options)
 
 
 def wrap(
@@ -141,42 +129,28 @@ def wrap(
         kind = own_kind if kind is None else kind
         truncate = truncate or (cuts and not window)
         max_length = own_length if max_length is None else max_length
-    else:
-        hf_options = {
-            "truncate": truncate,
-            "window": window,
-            "max_length": max_length is not None,
-            "batch_tokens": batch_tokens is not None,
-            "dtype": dtype is not None,
-        }
-        _refuse(hf_options, "a Hugging Face model and its tokenizer")
-        function, names, known_kind = adapters.answering(model, labels, kind, pairs)
-        options: dict[str, Any] = {
-            "mask": mask,
-            "batch_texts": batch_texts,
-            "kind": known_kind,
-            "words": words,
-            "cache": cache,
-            "max_calls": max_calls,
-            "name": name,
-        }
+    of_transformers: dict[str, Any] = {
+        "truncate": bool(truncate),
+        "window": bool(window),
+        "max_length": max_length,
+        "batch_tokens": batch_tokens,
+        "dtype": dtype,
+    }
+    of_functions: dict[str, Any] = {
+        "mask": mask,
+        "batch_texts": batch_texts,
+        "cache": cache,
+        "max_calls": max_calls,
+        "name": name,
+    }
+    if tokenizer is None:
+        _refuse(of_transformers, "a Hugging Face model and its tokenizer")
+        function, labels, kind = adapters.answering(model, labels, kind, pairs)
+        options = {**of_functions, "kind": kind, "words": words}
         given = {option: value for option, value in options.items() if value is not None}
-        return BlackBoxClassifier(function, names, pairs=pairs, **given)
-    of_functions = {"mask": mask, "batch_texts": batch_texts, "cache": cache, "max_calls": max_calls, "name": name}
-    _refuse({option: value is not None for option, value in of_functions.items()}, "a function")
-    return _huggingface(
-        model,
-        tokenizer,
-        labels=labels,
-        truncate=truncate,
-        window=window,
-        max_length=max_length,
-        kind=kind,
-        pairs=pairs,
-        words=words,
-        batch_tokens=batch_tokens,
-        dtype=dtype,
-    )
+        return BlackBoxClassifier(function, labels, pairs=pairs, **given)
+    _refuse(of_functions, "a function")
+    return _huggingface(model, tokenizer, labels=labels, kind=kind, pairs=pairs, words=words, **of_transformers)
 
 
 def _check_order(model: Any, tokenizer: Any) -> None:
@@ -201,8 +175,13 @@ def _huggingface(model: Any, tokenizer: Any, *, truncate: bool, window: bool, **
     return HuggingFaceClassifier(model, tokenizer, long_texts=long_texts, **options)
 
 
-def _refuse(options: dict[str, bool], owner: str) -> None:
-    if given := [option for option, is_given in options.items() if is_given]:
+def _given(options: dict[str, Any]) -> list[str]:
+    """The names of options that are not as they are by default."""
+    return [name for name, value in options.items() if value is not None and value is not False]
+
+
+def _refuse(options: dict[str, Any], owner: str) -> None:
+    if given := _given(options):
         raise ParameterError(f"only {owner} can take {', '.join(given)}: leave that out")
 
 
@@ -228,15 +207,12 @@ def _place(name: str | os.PathLike[str] | None) -> Path | None:
 
 
 def is_huggingface(name: str | os.PathLike[str] | None) -> bool:
-    """Whether `load` gives a Hugging Face model for this name."""
+    """Whether `load` gives a Hugging Face model for this name: a folder of transformers, or a name of the hub."""
     path = _place(name)
-    return path is not None and _is_huggingface(path, str(name))
-
-
-def _is_huggingface(path: Path, given: str) -> bool:
-    """A folder of transformers, or a name that could be one on the hub."""
+    if path is None:
+        return False
     if not path.exists():
-        if _is_path(given):
+        if _is_path(str(name)):
             raise CheckpointError(f"no checkpoint at {path}: it does not exist; {_near(path) or 'check the path'}")
         return True
     if not path.is_dir():

@@ -1,10 +1,10 @@
-"""A text, or a pair of texts, with some words replaced by a string or cut out; all else stays as it is."""
+"""A text, or a pair of texts, with words replaced by a string or cut out, or with masks put between them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from limelight.core.arrays import Coalitions
+from limelight.core.arrays import Coalitions, Integers
 from limelight.inputs.document import Document, Span, Text
 from limelight.inputs.features import NOBODY, Features
 
@@ -49,3 +49,23 @@ class _Cutter:
         pieces = self._pieces.copy()
         pieces[1::2][~kept[self._owners]] = self._replacement
         return "".join(pieces.tolist())
+
+
+def with_inserted(document: Document, mask: str, counts: Integers) -> Text:
+    """The text of a document with so many masks before its first word (counts[0]) and behind each word.
+
+    Spaces keep a mask apart from the word before it, and from the first word.
+    """
+    first = document.words[0].start
+    sides = []
+    for start, end in document.sides:
+        written, done = [], start
+        if start <= first < end:
+            written += [document.text[start:first], f"{mask} " * int(counts[0])]
+            done = first
+        for word, count in zip(document.words, counts[1:].tolist(), strict=True):
+            if count and start <= word.start < end:
+                written += [document.text[done : word.end], f" {mask}" * count]
+                done = word.end
+        sides.append("".join([*written, document.text[done:end]]))
+    return (sides[0], sides[1]) if len(sides) == 2 else sides[0]

@@ -14,8 +14,7 @@ from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
 from limelight.models.blackbox.batch_dependence import ALONE_AGAIN, Company, moved
-from limelight.models.blackbox.inserted_masks import with_inserted
-from limelight.models.blackbox.variants import Variants
+from limelight.models.blackbox.variants import Variants, with_inserted
 from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.models.interface import (
     ROUNDING,

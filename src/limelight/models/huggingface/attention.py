@@ -16,9 +16,9 @@ from torch import Tensor
 
 from limelight.core.arrays import Array, Integers
 from limelight.errors import CapabilityError
+from limelight.models.huggingface.configuration import SpecialTokens
 from limelight.models.huggingface.module_copy import Tree, noted_outputs
 from limelight.models.huggingface.runner import Inputs
-from limelight.models.huggingface.special_tokens import SpecialTokens
 
 
 class Attention(NamedTuple):

@@ -29,24 +29,27 @@ from limelight.models.huggingface.batching import (
     width_to_ask,
     worse,
 )
-from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
-from limelight.models.huggingface.folder import shortened
-from limelight.models.huggingface.gradients import array64
-from limelight.models.huggingface.labels import NEEDED, kind_of, labels_of
-from limelight.models.huggingface.module_copy import PrivateTrees, Tree
-from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
-from limelight.models.huggingface.runner import Batching, Runner, ragged_batches
-from limelight.models.huggingface.special_tokens import (
+from limelight.models.huggingface.configuration import (
+    NEEDED,
     SpecialTokens,
     beginning_of,
+    kind_of,
+    labels_of,
     mask_of,
     n_vectors,
     pads_of,
+    reason_of_limit,
     special_numbers,
+    token_limit,
     vocabulary_size,
 )
+from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
+from limelight.models.huggingface.folder import shortened
+from limelight.models.huggingface.gradients import array64
+from limelight.models.huggingface.module_copy import PrivateTrees, Tree
+from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
+from limelight.models.huggingface.runner import Batching, Runner, ragged_batches
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
-from limelight.models.huggingface.token_limit import reason_of_limit, token_limit
 from limelight.models.huggingface.view import HuggingFaceView, single_input
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind, probabilities

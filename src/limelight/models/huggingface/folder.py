@@ -11,6 +11,7 @@ lead to (code, adapters, other files, kernels from the hub) is refused or left u
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -20,7 +21,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+import torch
 from safetensors import SafetensorError, safe_open
+from torch.overrides import TorchFunctionMode
 
 from limelight.errors import CheckpointError
 
@@ -53,6 +56,12 @@ _LARGE = 2**24
 """What a number of a configuration may be whatever the weights are: a context length, a period of rotations."""
 _MOST_SHARED_LAYERS = 100
 """So many layers may there be without weights of their own, as in ALBERT."""
+_CALLS_PER_WEIGHT = 50
+"""Calls of torch that building a model takes: the families of transformers take 4 to 6 for each of its weights."""
+_CALLS = 2000
+_TIMES_STORED = 2
+"""How many numbers a model may have for each one that is stored: a head may be missing, which is said later."""
+_NUMBERS = 10**6
 _NO_SIZE = re.compile(r"theta|seed|factor|token_id")
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|groups|group_num|blocks)$")
 _ELSEWHERE = {
@@ -81,7 +90,7 @@ def looked_at(folder: Path) -> StoredWeights:
     config = read_config(folder)
     for name in TOKENIZER:
         _check_regular(folder / name)
-    stored = read_shapes(weight_files(folder))
+    stored = read_shapes(tuple(_inside(folder, name) for name in weight_names(folder)))
     check_sizes(config, folder / CONFIG, stored)
     return stored
 
@@ -221,16 +230,51 @@ def _numbers_and_names(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return leaves
 
 
+class _Unbounded(Exception):
+    """A model takes more calls to build than its weights can need."""
+
+
+class _Counting(TorchFunctionMode):
+    """Stops a thread that calls torch too often."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._left = limit
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise _Unbounded
+        return function(*args, **(kwargs or {}))
+
+
+def check_described(auto_class: Any, config: Any, path: Path, stored: StoredWeights) -> None:
+    """Refuse a configuration whose model is much larger than the weights that are there, before it takes memory.
+
+    The model is built on torch's meta device, where a tensor is a shape; building stops where it takes many more
+    steps than a model of so many weights.
+    """
+    try:
+        with torch.device("meta"), _Counting(_CALLS + _CALLS_PER_WEIGHT * len(stored.shapes)):
+            model = auto_class.from_config(copy.deepcopy(config), trust_remote_code=False)
+    except _Unbounded:
+        raise CheckpointError(
+            f"{path} describes a model of many more parts than the {len(stored.shapes):,} weights beside it: copy the "
+            "configuration and the weights of one model"
+        ) from None
+    described = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
+    if described > _TIMES_STORED * stored.total + _NUMBERS:
+        raise CheckpointError(
+            f"{path} describes a model of {described:,} numbers, but the weights beside it are {stored.total:,}: copy "
+            "the configuration and the weights of one model"
+        )
+
+
 # ── the weights ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def weight_files(folder: Path) -> tuple[Path, ...]:
-    """The safetensors files that transformers will read: each a file of this folder."""
-    return tuple(_inside(folder, name) for name in weight_names(folder))
-
-
 def weight_names(folder: Path) -> tuple[str, ...]:
-    """Their names: the one file, or else those of the index."""
+    """The safetensors files that transformers will read: the one file, or else those of the index."""
     if os.path.lexists(folder / WEIGHTS):
         return (WEIGHTS,)
     if os.path.lexists(folder / INDEX):
@@ -260,6 +304,7 @@ def _shards(index: Path) -> tuple[str, ...]:
 
 
 def _inside(folder: Path, name: str) -> Path:
+    """A file of weights, which lies in the folder itself."""
     path = folder / name
     if not path.is_file():
         raise CheckpointError(f"the weights {path} are missing or no file: copy the whole folder")

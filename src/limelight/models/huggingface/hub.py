@@ -1,8 +1,8 @@
 """Reading a Hugging Face classifier from a folder or the hub: safetensors alone, and no code that comes with it.
 
 A name of the hub becomes a folder first, that of the hub's cache: its configuration is fetched and looked at before
-its weights are. Every folder is then looked at (`folder.py`), the model that it describes is compared with the
-weights that it holds (`sizes.py`), and only then does transformers read it, from that folder and nothing else.
+its weights are. Every folder is then looked at, the model that it describes is compared with the weights that it
+holds (`folder.py`), and only then does transformers read it, from that folder and nothing else.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from limelight.models.huggingface.folder import (
     TOKENIZER,
     WEIGHTS,
     StoredWeights,
+    check_described,
     looked_at,
     read_config,
     shortened,
     weight_names,
 )
 from limelight.models.huggingface.precision import DTYPES, known_dtype
-from limelight.models.huggingface.sizes import check_described
 
 _one_at_a_time = threading.Lock()
 """What is set while reading belongs to the process: the next reader must find it restored."""
@@ -215,14 +215,13 @@ def _quiet(transformers: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def _process_kept() -> Iterator[None]:
     """Random states and torch's default type: a model is built with random weights before it reads its own."""
-    states = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
-    dtype = torch.get_default_dtype()
+    states, dtype = (random.getstate(), np.random.get_state()), torch.get_default_dtype()  # noqa: NPY002
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            yield
     finally:
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-        np.random.set_state(states[2])  # noqa: NPY002
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
         torch.set_default_dtype(dtype)
 
 

@@ -5,12 +5,15 @@ There is one class for each way to take a word out: `Mask` puts the mask token i
 `batch(kept, lengths, width)`, some of them as one batch. `kept` is what `table` made of coalitions: True where a
 feature of the window is kept, and a last column that is True throughout, for tokens that belong to no feature. A token
 that belongs to several features is removed with any of them.
+
+`with_inserted` removes nothing, and puts mask tokens between the words.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,8 +22,8 @@ from torch import Tensor
 from limelight.core.arrays import Coalitions, Integers
 from limelight.errors import CapabilityError
 from limelight.inputs.features import NOBODY, Features
+from limelight.models.huggingface.configuration import SpecialTokens
 from limelight.models.huggingface.runner import Batches, Inputs, to_device
-from limelight.models.huggingface.special_tokens import SpecialTokens
 from limelight.models.huggingface.subwords import TokenWindow
 from limelight.models.interface import Removal
 
@@ -211,3 +214,21 @@ def _counted(kept: Tensor, left: Callable[[Tensor], Tensor]) -> Integers:
     counts = [left(block).sum(dim=1) for block in torch.split(kept, _COUNTED_AT_ONCE)]
     lengths: Integers = torch.cat(counts).cpu().numpy()
     return lengths
+
+
+def with_inserted(window: TokenWindow, mask: int, counts: Integers) -> TokenWindow:
+    """A window with counts[0] masks before its first word and counts[j + 1] behind word j, where the window has it.
+
+    Its logits are all that can be asked for: which token belongs to which word is left out.
+    """
+    places: list[int] = []
+    if counts[0] and len(window.positions):
+        places += [int(window.positions.min())] * int(counts[0])
+    for word in np.flatnonzero(counts[1:]):
+        own = window.positions[window.words == word]
+        if len(own):
+            places += [int(own.max()) + 1] * int(counts[word + 1])
+    before = np.maximum(np.array(places, dtype=np.int64) - 1, 0)  # a mask has the type of the token that it follows
+    ids, types = np.insert(window.ids, places, mask), np.insert(window.types, places, window.types[before])
+    nowhere = window.positions[:0]
+    return replace(window, ids=ids, types=types, positions=nowhere, words=nowhere, token_parts=window.token_parts[:0])

@@ -16,15 +16,14 @@ from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
 from limelight.models.huggingface.batching import Company
+from limelight.models.huggingface.configuration import mask_of
 from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
-from limelight.models.huggingface.inserted_masks import with_inserted
 from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import Inputs
-from limelight.models.huggingface.special_tokens import mask_of
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
-from limelight.models.huggingface.variants import VARIANTS
+from limelight.models.huggingface.variants import VARIANTS, with_inserted
 from limelight.models.interface import (
     ROUNDING,
     Answered,
