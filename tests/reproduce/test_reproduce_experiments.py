@@ -92,7 +92,7 @@ def test_lime_error_is_the_norm_of_the_difference(lab: Lab) -> None:
     noise = np.array([np.sqrt((r.std(axis=0, ddof=1) ** 2 / 5).sum()) for r in runs])
     np.testing.assert_allclose(np.concatenate([r.mean(axis=0) for r in runs]), np.concatenate(mean))
     assert numbers["noise_share"]["delete theorem"] == pytest.approx((noise**2).sum() / (by_hand**2).sum())
-    assert lime_error.rows(numbers)[0].paper == "0.808 ± 0.219"
+    assert lime_error.EXPERIMENT.rows(numbers)[0].paper == "0.808 ± 0.219"
 
 
 DELETING = {"removal": "delete", "features": "occurrences"}
@@ -120,7 +120,7 @@ def test_lime_that_deletes_occurrences_is_its_exact_value_up_to_noise(lab: Lab) 
     assert 0.5 < numbers["noise_share"]["occurrences exact"] < 2.0
     masked, exact = explained(lab, "lime-limit", features="occurrences"), explained(lab, "lime-limit", **DELETING)
     assert (distances(masked, exact) > 5 * passes.deletion(lab)["noise"]).all()
-    rows = {row.quantity: row for row in lime_error.rows(numbers)}
+    rows = {row.quantity: row for row in lime_error.EXPERIMENT.rows(numbers)}
     own = numbers["errors"]["occurrences exact"]
     assert f"median {own['median']:.3f}" in rows["LIME (deletes each occurrence) to exact value for deletion"].ours
 

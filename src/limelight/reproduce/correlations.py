@@ -13,11 +13,10 @@ from limelight.core.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
 from limelight.explainers.method import find
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Prepared
-from limelight.reproduce.drawing import new_figure
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.drawing import new_axes
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.lab import Lab
+from limelight.reproduce.lab import Lab, Prepared, joined
 from limelight.statistics.correlation import bootstrap_mean
 
 METHODS = (
@@ -40,13 +39,11 @@ CORRELATED = 0.5
 
 
 def compute(lab: Lab) -> Numbers:
-    lab.paper_model("correlations")
     weights = torch.split(torch.from_numpy(stacked_weights(lab)).to(lab.device), lab.sizes.tolist())
     by_document = dict(zip((d.index for d in lab.documents), weights, strict=True))
 
     def measure(documents: Sequence[Prepared]) -> Arrays:
-        measures = [agreement(by_document[document.index].T) for document in documents]
-        return {name: torch.stack([own[name] for own in measures]).cpu().numpy() for name in MEASURES}
+        return joined(agreement(by_document[document.index].T) for document in documents)
 
     measured = lab.over_documents("agreement of methods", measure)
     one, other = np.triu_indices(len(METHODS), k=1)
@@ -72,8 +69,8 @@ def stacked_weights(lab: Lab) -> Floats:
     return np.stack([special[name] if name in special else closed[name] for name in METHODS], axis=1)
 
 
-def agreement(rows: Tensor) -> dict[str, Tensor]:
-    """All measures of one document, for the pairs above the diagonal: rows (methods, d)."""
+def agreement(rows: Tensor) -> Arrays:
+    """All measures of one document, for the pairs above the diagonal (1, pairs): rows (methods, d)."""
     order = orders(rows)
     measures = {
         "pearson": pearson(rows),
@@ -83,7 +80,7 @@ def agreement(rows: Tensor) -> dict[str, Tensor]:
         "pearson_absolute": pearson(rows.abs()),
     }
     one, other = np.triu_indices(len(rows), k=1)
-    return {name: matrix[one, other] for name, matrix in measures.items()}
+    return {name: matrix[None, one, other].cpu().numpy() for name, matrix in measures.items()}
 
 
 def _of(numbers: Numbers, measure: str, pair: tuple[str, str]) -> Numbers:
@@ -95,51 +92,53 @@ def _written(one: Numbers) -> str:
     return f"{one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    labels = {one["id"]: one["label"] for one in numbers["methods"]}
-
-    def row(pair: tuple[str, str], paper: str) -> Row:
-        signed, absolute = (_of(numbers, measure, pair) for measure in ("pearson", "pearson_absolute"))
-        holds = signed["low"] > CORRELATED
-        ours = f"{_written(signed)}; absolute {absolute['mean']:.3f}"
-        verdict = ("correlated" if holds else "not correlated") + (
-            "" if holds == (paper == "correlated") else ": the paper's claim does not hold here"
-        )
-        return Row(f"{labels[pair[0]]} and {labels[pair[1]]}, mean Pearson", paper, ours, verdict)
-
-    return [
-        *(row(pair, "correlated") for pair in CLAIMED),
-        *(row(pair, "not correlated") for pair in DENIED),
-        Row("summary", "α-avg: G-avg and G-l1; not α-max and G-l2", summary(numbers), _verdict(numbers)),
+TABLE = "\n".join(
+    [
+        *(
+            f"{{pairs[{one} {other}]}} | correlated | {{ours[{one} {other}]}} | {{kept[{one} {other}]}}"
+            for one, other in CLAIMED
+        ),
+        *(
+            f"{{pairs[{one} {other}]}} | not correlated | {{ours[{one} {other}]}} | {{kept[{one} {other}]}}"
+            for one, other in DENIED
+        ),
+        "summary | α-avg: G-avg and G-l1; not α-max and G-l2 | {summary} | {verdict}",
     ]
+)
+CAPTION = (
+    "Mean over {documents:,} documents for each pair of methods, weights for “{target}” of distinct words; below it "
+    "the half-width of the 95 % interval over documents (bootstrap). Blue agrees, red disagrees. Attention and "
+    "gradient norms have no sign; between them and the methods that have one, Pearson's correlation lies between "
+    "{lowest:.2f} and {highest:.2f}."
+)
 
 
-def summary(numbers: Numbers) -> str:
-    lime = _of(numbers, "pearson", ("alpha-avg", "lime-limit"))
-    return f"what the model does (LIME, exact) correlates {_written(lime)} with α-avg"
-
-
-def _verdict(numbers: Numbers) -> str:
-    kept = [pair for pair in CLAIMED if _of(numbers, "pearson", pair)["low"] > CORRELATED]
-    broken = [pair for pair in DENIED if _of(numbers, "pearson", pair)["low"] > CORRELATED]
-    return f"{len(kept)} of {len(CLAIMED)} claimed correlations hold, {len(broken)} of {len(DENIED)} denied ones do too"
-
-
-def caption(numbers: Numbers) -> str:
+def said(numbers: Numbers) -> dict[str, Any]:
+    labels = {one["id"]: one["label"] for one in numbers["methods"]}
+    words: dict[str, Any] = {"pairs": {}, "ours": {}, "kept": {}}
+    correlated = {pair: _of(numbers, "pearson", pair)["low"] > CORRELATED for pair in (*CLAIMED, *DENIED)}
+    for pair, holds in correlated.items():
+        absolute, key = _of(numbers, "pearson_absolute", pair)["mean"], " ".join(pair)
+        words["pairs"][key] = f"{labels[pair[0]]} and {labels[pair[1]]}, mean Pearson"
+        words["ours"][key] = f"{_written(_of(numbers, 'pearson', pair))}; absolute {absolute:.3f}"
+        words["kept"][key] = ("correlated" if holds else "not correlated") + (
+            "" if holds == (pair in CLAIMED) else ": the paper's claim does not hold here"
+        )
+    kept, broken = (sum(correlated[pair] for pair in pairs) for pairs in (CLAIMED, DENIED))
     across = [_of(numbers, "pearson", (one, other))["mean"] for one in UNSIGNED for other in SIGNED]
-    return (
-        f"Mean over {numbers['documents']:,} documents for each pair of methods, weights for “{numbers['target']}” of "
-        "distinct words; below it the half-width of the 95 % interval over documents (bootstrap). Blue agrees, red "
-        "disagrees. Attention and gradient norms have no sign; between them and the methods that have one, Pearson's "
-        f"correlation lies between {min(across):.2f} and {max(across):.2f}."
-    )
+    lime = _written(_of(numbers, "pearson", ("alpha-avg", "lime-limit")))
+    return {
+        **words,
+        "summary": f"what the model does (LIME, exact) correlates {lime} with α-avg",
+        "verdict": f"{kept} of {len(CLAIMED)} claimed correlations hold, {broken} of {len(DENIED)} denied ones do too",
+        "lowest": min(across),
+        "highest": max(across),
+    }
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    names = [one["label"] for one in numbers["methods"]]
-    ids = [one["id"] for one in numbers["methods"]]
-    figure = new_figure(15, 13.4)
-    axes = figure.subplots(2, 2)
+    ids, names = ([one[part] for one in numbers["methods"]] for part in ("id", "label"))
+    figure, axes = new_axes(15, 13.4, 2, 2)
     for axis, measure in zip(axes.flat, ("pearson", "spearman", "kendall", "overlap"), strict=True):
         matrix, half = np.full((len(ids), len(ids)), np.nan), np.full((len(ids), len(ids)), np.nan)
         for one in numbers["measures"][measure]:
@@ -153,13 +152,11 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
                 axis.text(i, j + 0.24, f"±{half[j, i]:.3f}", ha="center", va="center", fontsize=6.5, color=colour)
         axis.set_xticks(range(len(ids) - 1), names[:-1], rotation=45, ha="right", rotation_mode="anchor")
         axis.set_yticks(range(1, len(ids)), names[1:])
-        axis.set_ylim(len(ids) - 0.5, 0.5)
-        axis.set_xlim(-0.5, len(ids) - 1.5)
+        axis.set(ylim=(len(ids) - 0.5, 0.5), xlim=(-0.5, len(ids) - 1.5), title=MEASURES[measure])
         axis.spines[:].set_visible(False)
         axis.tick_params(length=0)
-        axis.set_title(MEASURES[measure])
     figure.colorbar(image, ax=axes, shrink=0.4, pad=0.01)
     return figure
 
 
-EXPERIMENT = Experiment("correlations", "Which methods agree", compute, draw, rows, caption)
+EXPERIMENT = Experiment("correlations", "Which methods agree", compute, draw, TABLE, CAPTION, said)

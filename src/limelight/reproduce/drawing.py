@@ -7,6 +7,8 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.reproduce.folder import RunFolder
@@ -55,6 +57,19 @@ def new_figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_axes(width: float, height: float, *grid: int, **more: Any) -> tuple[Any, Any]:
+    """A figure and its axes, one of them or a grid."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots(*grid, **more)
+
+
+def histogram(axis: Any, values: Any, bins: Any, **look: Any) -> None:
+    """Values in percent of all, on a logarithmic scale; those beyond the bins are counted in the outermost."""
+    values = np.clip(values, bins[0], bins[-1])
+    axis.hist(values, bins=bins, weights=np.full(len(values), 100.0 / len(values)), **look)
+    axis.set(xscale="log", ylabel="% of documents")
 
 
 def rectangle(corner: tuple[float, float], width: float, height: float, **look: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from limelight.reproduce.folder import RunFolder
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 Numbers = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One line of the report's tables."""
 
     quantity: str
@@ -27,18 +26,27 @@ class Row:
 class Experiment:
     """`compute` returns what goes into the JSON; `draw` makes a matplotlib figure from that and the stored arrays.
 
-    `model`: which of the two models of a run it is about. `over_documents`: whether it rests on all of the run's
-    documents or on one text.
+    `table` has a line for each row of the report, its four cells with " | " between. Cells and `caption` are templates
+    that are filled by the numbers, and by what `said` makes of them in words. `model`: which of the two models of a run
+    it is about. `over_documents`: whether it rests on all of the run's documents or on one text.
     """
 
     name: str
     title: str
     compute: Callable[[Lab], Numbers]
     draw: Callable[[RunFolder, Numbers], Any]
-    rows: Callable[[Numbers], list[Row]]
-    caption: Callable[[Numbers], str]
+    table: str
+    caption: str
+    said: Callable[[Numbers], Mapping[str, Any]] = lambda numbers: {}
     model: Literal["paper", "deep"] = "paper"
     over_documents: bool = True
+
+    def rows(self, numbers: Numbers) -> list[Row]:
+        known = {**numbers, **self.said(numbers)}
+        return [Row(*(cell.format(**known) for cell in line.split(" | "))) for line in self.table.strip().split("\n")]
+
+    def captioned(self, numbers: Numbers) -> str:
+        return self.caption.format(**{**numbers, **self.said(numbers)})
 
 
 def pm(stats: Numbers, digits: int = 3) -> str:

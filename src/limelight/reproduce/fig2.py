@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from limelight.reproduce.drawing import BLUE, GREY, INK, new_figure, rectangle
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.drawing import BLUE, GREY, INK, new_axes, rectangle
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 
@@ -15,7 +15,7 @@ PAPER = {"T_max": 256, "d_e": 128, "d_att": 64, "d_out": 64, "K": 6}
 
 
 def compute(lab: Lab) -> Numbers:
-    model = lab.paper_model("fig2")
+    model = lab.paper_model()
     return {
         "sizes": {name: getattr(model.config, name) for name in PAPER},
         "words": len(model.vocabulary),
@@ -25,33 +25,26 @@ def compute(lab: Lab) -> Numbers:
     }
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    written = ", ".join(f"{name} = {size}" for name, size in numbers["sizes"].items())
-    expected = ", ".join(f"{name} = {size}" for name, size in PAPER.items())
-    same = numbers["sizes"] == PAPER
-    return [
-        Row(
-            "sizes (Appendix F; K, which it does not give, from Appendix E)",
-            expected,
-            written,
-            "the same" if same else "another model was given",
-        )
-    ]
+TABLE = "sizes (Appendix F; K, which it does not give, from Appendix E) | {expected} | {written} | {same}"
+CAPTION = (
+    "From a text to f(x): {parameters:,} parameters. The box is repeated for each of the {sizes[K]} heads; only the "
+    "query of [CLS] is used. There is no residual connection, no layer norm and no other non-linearity than the "
+    "softmax."
+)
 
 
-def caption(numbers: Numbers) -> str:
-    return (
-        f"From a text to f(x): {numbers['parameters']:,} parameters. The box is repeated for each of the "
-        f"{numbers['sizes']['K']} heads; only the query of [CLS] is used. There is no residual connection, no layer "
-        "norm and no other non-linearity than the softmax."
+def said(numbers: Numbers) -> dict[str, str]:
+    expected, written = (
+        ", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in (PAPER, numbers["sizes"])
     )
+    same = "the same" if numbers["sizes"] == PAPER else "another model was given"
+    return {"expected": expected, "written": written, "same": same}
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     s, D, C = numbers["sizes"], numbers["words"], numbers["classes"]
     T, d_e, d_att, d_out, K = (s[name] for name in ("T_max", "d_e", "d_att", "d_out", "K"))
-    figure = new_figure(13, 5.2)
-    axis = figure.subplots()
+    figure, axis = new_axes(13, 5.2)
     axis.add_patch(rectangle((39, 0), 64, 46, facecolor="#f1f5fb", edgecolor=BLUE, linewidth=1.2))
     axis.text(71, 43.4, f"one head; there are {K}", ha="center", va="center", color=BLUE, fontsize=11)
     boxes = {
@@ -72,8 +65,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         one, other = boxes[start], boxes[end]
         ends = (one.x + one.width / 2, one.y), (other.x - other.width / 2, other.y)
         axis.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 1.4})
-    axis.set_xlim(-1, 124)
-    axis.set_ylim(-1, 47)
+    axis.set(xlim=(-1, 124), ylim=(-1, 47))
     axis.set_axis_off()
     return figure
 
@@ -97,4 +89,4 @@ class _Box:
         axis.text(self.x, below, self.shape, ha="center", va="bottom", fontsize=8.5, linespacing=1.25, color="#4a4e57")
 
 
-EXPERIMENT = Experiment("fig2", "Figure 2: the architecture", compute, draw, rows, caption, over_documents=False)
+EXPERIMENT = Experiment("fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, said, over_documents=False)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from limelight.reproduce.drawing import RED, new_figure, plain, rectangle
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 
@@ -18,7 +18,7 @@ WORDS = 20
 
 
 def compute(lab: Lab) -> Numbers:
-    model = lab.paper_model("fig3")
+    model = lab.paper_model()
     document = min(lab.documents, key=lambda one: (abs(one.T - WORDS), one.index))
     words = document.words[:WORDS]
     with torch.no_grad():
@@ -40,27 +40,23 @@ def compute(lab: Lab) -> Numbers:
     }
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    favourites = numbers["favourite_of_head"]
+TABLE = "heads concentrate on different words | “often” | {heads} heads, {different} favourite words | {verdict}"
+CAPTION = (
+    "Document {document}{cut}. Row s of a matrix is how much token s attends to each token (Eq. 8); the last column is"
+    " the padding in total. Only the outlined row, that of [CLS], reaches the prediction. Below: its mean (α-avg, Eq. "
+    "10) and maximum (α-max, Eq. 11) over the heads; the number on a bar of α-max names the head."
+)
+
+
+def said(numbers: Numbers) -> dict[str, Any]:
+    favourites, words = numbers["favourite_of_head"], len(numbers["words"])
     different = len(set(favourites))
-    return [
-        Row(
-            "heads concentrate on different words",
-            "“often”",
-            f"{len(favourites)} heads, {different} favourite words",
-            "reproduced" if different > 1 else "not on this document",
-        )
-    ]
-
-
-def caption(numbers: Numbers) -> str:
-    cut = f", its first {len(numbers['words'])} words" if numbers["cut_from"] > len(numbers["words"]) else ""
-    return (
-        f"Document {numbers['document']}{cut}. Row s of a matrix is how much token s attends to each token (Eq. 8); "
-        "the last column is the padding in total. Only the outlined row, that of [CLS], reaches the prediction. "
-        "Below: its mean (α-avg, Eq. 10) and maximum (α-max, Eq. 11) over the heads; the number on a bar of α-max "
-        "names the head."
-    )
+    return {
+        "heads": len(favourites),
+        "different": different,
+        "verdict": "reproduced" if different > 1 else "not on this document",
+        "cut": f", its first {words} words" if numbers["cut_from"] > words else "",
+    }
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
@@ -82,7 +78,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis.add_patch(
             rectangle((-0.5, -0.5), len(names), 1.0, fill=False, edgecolor=RED, linewidth=1.8, clip_on=False)
         )
-        axis.set_title(f"head {i + 1}")
+        axis.set(title=f"head {i + 1}")
         axis.set_xticks(ticks, names, rotation=90, fontsize=7.5)
         axis.set_yticks(ticks[:-1], names[:-1], fontsize=7.5)
         axis.spines[:].set_visible(False)
@@ -102,5 +98,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "fig3", "Figure 3: attention matrices across the heads", compute, draw, rows, caption, over_documents=False
+    "fig3", "Figure 3: attention matrices across the heads", compute, draw, TABLE, CAPTION, said, over_documents=False
 )

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Floats
+from limelight.core.arrays import Floats, Integers
 from limelight.errors import InputError
 from limelight.models.interface import Removal
-from limelight.reproduce.documents import Prepared
-from limelight.reproduce.drawing import BLUE, GREEN, INK, PURPLE, RED, new_figure, plain
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.drawing import BLUE, GREEN, INK, PURPLE, RED, new_axes, plain
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import RunFolder
-from limelight.reproduce.lab import Asked, Lab
+from limelight.reproduce.lab import Asked, Lab, Prepared
 from limelight.reproduce.passes import FORMULAS, RUNS, SETTINGS, exact_deletion, formulas_of, lime_runs, noise
 
 WORDS = 10
@@ -32,7 +32,7 @@ TITLES: dict[Removal, str] = {
 
 
 def compute(lab: Lab) -> Numbers:
-    model, document = lab.paper_model("fig4"), lab.shown
+    model, document = lab.paper_model(), lab.shown
     columns: dict[str, Floats] = {}
     (question,) = lab.questions([document])
     for removal in TITLES:
@@ -42,28 +42,27 @@ def compute(lab: Lab) -> Numbers:
     columns |= {"exact": lab.weights(question, "lime-limit"), "shapley": lab.weights(question, "shapley")}
     lab.folder.write("fig4.csv", _as_csv(document, columns))
     occurrences = document.by_occurrence()
-    (exact_deleting,), ((runs_deleting,),) = (
-        exact_deletion(lab, [occurrences]),
-        lime_runs(lab, [occurrences], ("delete",)),
-    )
+    (exact_deleting,) = exact_deletion(lab, [occurrences])
+    ((runs_deleting,),) = lime_runs(lab, [occurrences], ("delete",))
     columns_deleting = {f"run {i + 1}": run for i, run in enumerate(runs_deleting)} | {"exact": exact_deleting}
     lab.folder.write("fig4.occurrences.csv", _as_csv(occurrences, columns_deleting))
-    logits = question.logits
-    deleting, masking = (_runs({"columns": columns}, removal).mean(axis=0) for removal in TITLES)
     return {
         "document": document.index,
         "authors_document": lab.shown_is_authors,
         "begins": " ".join(document.words[:8]),
         "T": document.T,
         "d": document.d,
-        "prediction": model.labels[int(logits.argmax())],
+        "prediction": model.labels[int(question.logits.argmax())],
         "target": lab.target_name,
         "engine": {"delete": OFFICIAL if lab.official else "limelight", "mask": "limelight"},
         "words": list(document.features.names),
         "columns": {name: column.tolist() for name, column in columns.items()},
         "distance": {
-            removal: {name: float(np.linalg.norm(mean - columns[name])) for name in (*FORMULAS, "exact")}
-            for removal, mean in (("delete", deleting), ("mask", masking))
+            removal: {
+                name: float(np.linalg.norm(_runs(columns, f"{removal} ").mean(axis=0) - columns[name]))
+                for name in (*FORMULAS, "exact")
+            }
+            for removal in TITLES
         },
         "occurrences": {
             "words": list(occurrences.features.names),
@@ -99,8 +98,8 @@ def _official(lab: Lab, document: Prepared, seed: int) -> Floats:
     return np.array([weights[word] for word in document.features.names])
 
 
-def _runs(numbers: Numbers, removal: str) -> Floats:
-    return np.array([numbers["columns"][f"{removal} run {i + 1}"] for i in range(RUNS)])
+def _runs(columns: Mapping[str, Any], removal: str = "") -> Floats:
+    return np.array([columns[f"{removal}run {i + 1}"] for i in range(RUNS)])
 
 
 def occurrence_names(words: list[str]) -> list[str]:
@@ -122,61 +121,45 @@ def _as_csv(document: Prepared, columns: dict[str, Floats]) -> bytes:
     return stream.getvalue().encode()
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    own = numbers["authors_document"]
-    far, near, occurrences = numbers["distance"]["delete"], numbers["distance"]["mask"], numbers["occurrences"]
-    return [
-        Row(
-            "document",
-            "T = 99, d = 71, classified negative",
-            f"T = {numbers['T']}, d = {numbers['d']}, classified {numbers['prediction']}",
-            "the authors' document" if own else "another document: theirs is not in this data",
-        ),
-        Row(
-            "norm-2 distance of the mean of 5 runs to Theorem 5.1",
-            "“a very good match” (no number)",
-            f"{far['theorem']:.3f} deleting, {near['theorem']:.3f} masking",
-            f"the exact value is at {near['exact']:.3f}"
-            if near["exact"] < near["theorem"]
-            else "as close as the exact value",
-        ),
-        Row(
-            "the same to the mean field, two dominant words per head",
-            "—",
-            f"{near['mean_field']:.3f} masking",
-            f"the exact value is at {near['exact']:.3f}",
-        ),
-        Row(
-            "the same to the exact value for deletion, each occurrence deleted by itself",
-            "—",
-            f"{occurrences['distance']:.3f}",
-            f"LIME's own noise is {occurrences['noise']:.3f}",
-        ),
-    ]
+TABLE = """
+document | T = 99, d = 71, classified negative | T = {T}, d = {d}, classified {prediction} | {which}
+norm-2 distance of the mean of 5 runs to Theorem 5.1 | “a very good match” (no number) \
+| {distance[delete][theorem]:.3f} deleting, {distance[mask][theorem]:.3f} masking | {against_exact}
+the same to the mean field, two dominant words per head | — | {distance[mask][mean_field]:.3f} masking \
+| the exact value is at {distance[mask][exact]:.3f}
+the same to the exact value for deletion, each occurrence deleted by itself | — | {occurrences[distance]:.3f} \
+| LIME's own noise is {occurrences[noise]:.3f}
+"""
+CAPTION = (
+    "The ten words of largest LIME weight for “{target}” of the review that begins “{begins}…”. Boxes: "
+    f"{RUNS} runs of LIME with {SETTINGS.n_samples:,} samples. Red crosses: Theorem 5.1 as printed. Green pluses: with "
+    "factor and level corrected. Purple diamonds: the mean field. Black bars: LIME without sampling noise (exact; for "
+    "masking in the first two panels, for deletion in the third, where each occurrence of a word is deleted by "
+    "itself). Where boxes sit on the bars and not on the crosses, the gap is the theorem's. All words are in fig4.csv, "
+    "all occurrences in fig4.occurrences.csv."
+)
 
 
-def caption(numbers: Numbers) -> str:
-    return (
-        f"The ten words of largest LIME weight for “{numbers['target']}” of the review that begins "
-        f"“{numbers['begins']}…”. Boxes: {RUNS} runs of LIME with {SETTINGS.n_samples:,} samples. Red crosses: Theorem "
-        "5.1 as printed. Green pluses: with factor and level corrected. Purple diamonds: the mean field. Black bars: "
-        "LIME without sampling noise (exact; for masking in the first two panels, for deletion in the third, where "
-        "each occurrence of a word is deleted by itself). Where boxes sit on the bars and not on the crosses, the gap "
-        "is the theorem's. All words are in fig4.csv, all occurrences in fig4.occurrences.csv."
-    )
+def said(numbers: Numbers) -> dict[str, str]:
+    near = numbers["distance"]["mask"]
+    closer = f"the exact value is at {near['exact']:.3f}"
+    return {
+        "which": "the authors' document"
+        if numbers["authors_document"]
+        else "another document: theirs is not in this data",
+        "against_exact": closer if near["exact"] < near["theorem"] else "as close as the exact value",
+    }
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
-    figure = new_figure(15.5, 4.7)
-    axes = figure.subplots(1, 3)
+    figure, axes = new_axes(15.5, 4.7, 1, 3)
     axes[1].sharey(axes[0])
     columns = {name: np.array(column) for name, column in numbers["columns"].items()}
-    order = np.argsort(-np.abs(_runs(numbers, "delete").mean(axis=0)), kind="stable")[:WORDS]
+    order = _strongest(_runs(columns, "delete "))
     y = np.arange(len(order))[::-1]
     for axis, removal in zip(axes, TITLES, strict=False):
-        _boxes(
-            axis, _runs(numbers, removal)[:, order], columns["exact"][order], "exact (masking; third panel: deletion)"
-        )
+        runs, label = _runs(columns, f"{removal} "), "exact (masking; third panel: deletion)"
+        _boxes(axis, runs[:, order], columns["exact"][order], label)
         for name, mark, size, colour, label in (
             ("theorem", "x", 8, RED, "Theorem 5.1"),
             ("theorem_corrected", "+", 9, GREEN, "Theorem 5.1, corrected"),
@@ -188,8 +171,8 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis.set_title(f"{TITLES[removal]} ({numbers['engine'][removal]})", fontsize=10)
     axes[1].tick_params(labelleft=False)
     own = numbers["occurrences"]
-    runs = np.array([own["columns"][f"run {i + 1}"] for i in range(RUNS)])
-    order = np.argsort(-np.abs(runs.mean(axis=0)), kind="stable")[:WORDS]
+    runs = _runs(own["columns"])
+    order = _strongest(runs)
     _boxes(axes[2], runs[:, order], np.array(own["columns"]["exact"])[order], "exact for deletion")
     names = occurrence_names(own["words"])
     axes[2].set_yticks(np.arange(len(order))[::-1], [plain(names[j]) for j in order])
@@ -199,6 +182,12 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis.set_xlabel(f"weight for “{plain(numbers['target'])}”")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
+
+
+def _strongest(runs: Floats) -> Integers:
+    """The words of largest mean weight."""
+    strongest: Integers = np.argsort(-np.abs(runs.mean(axis=0)), kind="stable")[:WORDS]
+    return strongest
 
 
 def _boxes(axis: Any, runs: Floats, exact: Floats, label: str) -> None:
@@ -220,5 +209,5 @@ def _boxes(axis: Any, runs: Floats, exact: Floats, label: str) -> None:
 
 
 EXPERIMENT = Experiment(
-    "fig4", "Figure 4: LIME and Theorem 5.1 on one document", compute, draw, rows, caption, over_documents=False
+    "fig4", "Figure 4: LIME and Theorem 5.1 on one document", compute, draw, TABLE, CAPTION, said, over_documents=False
 )

@@ -11,11 +11,10 @@ import torch
 from limelight.attribution.api import explain
 from limelight.core.arrays import Floats
 from limelight.models.interface import Classifier
-from limelight.reproduce.documents import Prepared
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.lab import Lab
+from limelight.reproduce.lab import Lab, Prepared, evenly, joined, target_of
 from limelight.statistics.correlation import correlation, mean_and_spread
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
@@ -35,8 +34,7 @@ _CHUNK = 5
 def compute(lab: Lab) -> Numbers:
     model = lab.deep("fig6")
     effort = EFFORT[torch.device(lab.device).type]
-    labels = list(model.labels)
-    target = "positive" if "positive" in labels else labels[-1]
+    target = str(model.labels[target_of(model)])
     document = lab.shown
     attention = explain(model, document.text, "alpha-avg", target=target, layer=FIRST_LAYER)
     runs = np.array([_lime(model, document.text, target, lab.seed + i, effort["samples"]) for i in range(RUNS)])
@@ -82,69 +80,58 @@ def correlations(attention: Floats, lime: Floats) -> tuple[float, float]:
 
 def _many(lab: Lab, model: Classifier, target: str, effort: dict[str, int]) -> Arrays:
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        correlated = []
+        found = []
         for document in documents:
             attention = explain(model, document.text, "alpha-avg", target=target, layer=FIRST_LAYER)
             seeds = [lab.seed_of(document) % 2**31 + i for i in range(effort["runs"])]
             lime = np.mean([_lime(model, document.text, target, s, effort["samples_each"]) for s in seeds], axis=0)
-            correlated.append((*correlations(attention.weights, lime), float(attention.prediction.label == target)))
-        columns = np.array(correlated).reshape(-1, 3)
-        return {"signed": columns[:, 0], "absolute": columns[:, 1], "positive": columns[:, 2]}
+            signed, absolute = correlations(attention.weights, lime)
+            positive = float(attention.prediction.label == target)
+            found.append({"signed": signed, "absolute": absolute, "positive": positive})
+        return joined(found)
 
-    # Evenly over the run's documents: those of a file are often sorted by label.
     longer = [document for document in lab.documents if document.d > 2]
-    picked = np.unique(np.linspace(0, len(longer) - 1, min(effort["documents"], len(longer))).astype(int))
-    columns = lab.over_documents("deep model", compute, documents=[longer[i] for i in picked], chunk=_CHUNK)
+    picked = [longer[i] for i in evenly(len(longer), effort["documents"])]
+    columns = lab.over_documents("deep model", compute, picked, chunk=_CHUNK)
     known = np.isfinite(columns["signed"])
     return {name: column[known] for name, column in columns.items()}
 
 
 def _accuracy(lab: Lab, model: Classifier, limit: int) -> dict[str, float]:
     """On the texts as they are, evenly over the run's."""
-    picked = np.unique(np.linspace(0, len(lab.chosen) - 1, min(limit, len(lab.chosen))).astype(int))
-    indices = [lab.chosen[i] for i in picked]
+    indices = [lab.chosen[i] for i in evenly(len(lab.chosen), limit)]
     logits = model.predict_logits([lab.texts.texts[i] for i in indices])
     right = logits.argmax(axis=1) == lab.texts.labels[indices]
     return {"documents": len(indices), "share": float(right.mean())}
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    accuracy, many, effort = numbers["accuracy"], numbers["many"], numbers["effort"]
-    which = "the authors' document" if numbers["authors_document"] else "another document"
-    return [
-        Row(
-            "accuracy of the deep classifier",
-            "82.22 %",
-            f"{accuracy['share']:.2%} of {accuracy['documents']:,} documents",
-            "at least the paper's" if accuracy["share"] >= PAPER["accuracy"] else "below the paper's",
-        ),
-        Row(
-            "correlation of LIME with first-layer α-avg, one document",
-            f"{PAPER['signed']}",
-            f"{numbers['signed']:.3f}",
-            f"{_near(numbers['signed'], PAPER['signed'])}: {which}, predicted {numbers['prediction']}",
-        ),
-        Row(
-            "the same with |LIME|",
-            f"{PAPER['absolute']}",
-            f"{numbers['absolute']:.3f}",
-            f"{_near(numbers['absolute'], PAPER['absolute'])}: {which}",
-        ),
-        Row(
-            f"correlation over {effort['documents']} documents",
-            "not reported",
-            f"mean {many['signed']['mean']:.3f}, quartiles {many['signed']['quartile_1']:.3f} to "
-            f"{many['signed']['quartile_3']:.3f}",
-            _by_prediction(numbers),
-        ),
-        Row(
-            f"with |LIME| over {effort['documents']} documents",
-            "not reported",
-            f"mean {many['absolute']['mean']:.3f}, quartiles {many['absolute']['quartile_1']:.3f} to "
-            f"{many['absolute']['quartile_3']:.3f}",
-            "measured",
-        ),
-    ]
+TABLE = """
+accuracy of the deep classifier | 82.22 % | {accuracy[share]:.2%} of {accuracy[documents]:,} documents | {accurate}
+correlation of LIME with first-layer α-avg, one document | -0.424 | {signed:.3f} \
+| {near_signed}: {which}, predicted {prediction}
+the same with |LIME| | 0.672 | {absolute:.3f} | {near_absolute}: {which}
+correlation over {effort[documents]} documents | not reported | mean {many[signed][mean]:.3f}, quartiles \
+{many[signed][quartile_1]:.3f} to {many[signed][quartile_3]:.3f} | {by_prediction}
+with |LIME| over {effort[documents]} documents | not reported | mean {many[absolute][mean]:.3f}, quartiles \
+{many[absolute][quartile_1]:.3f} to {many[absolute][quartile_3]:.3f} | measured
+"""
+CAPTION = (
+    "Left and middle: each point is a word of one document; error bars are the standard deviation of "
+    f"{RUNS} LIME runs of {{effort[samples]:,}} samples (words deleted). Right: the same correlations on "
+    "{effort[documents]} documents, {effort[runs]} runs of {effort[samples_each]:,} samples each; the dashed lines are "
+    "the paper's single document. Model: {model}."
+)
+
+
+def said(numbers: Numbers) -> dict[str, str]:
+    accurate = numbers["accuracy"]["share"] >= PAPER["accuracy"]
+    return {
+        "accurate": "at least the paper's" if accurate else "below the paper's",
+        "which": "the authors' document" if numbers["authors_document"] else "another document",
+        "near_signed": _near(numbers["signed"], PAPER["signed"]),
+        "near_absolute": _near(numbers["absolute"], PAPER["absolute"]),
+        "by_prediction": _by_prediction(numbers),
+    }
 
 
 def _near(ours: float, paper: float) -> str:
@@ -162,16 +149,6 @@ def _by_prediction(numbers: Numbers) -> str:
     )
 
 
-def caption(numbers: Numbers) -> str:
-    effort = numbers["effort"]
-    return (
-        f"Left and middle: each point is a word of one document; error bars are the standard deviation of {RUNS} LIME "
-        f"runs of {effort['samples']:,} samples (words deleted). Right: the same correlations on "
-        f"{effort['documents']} documents, {effort['runs']} runs of {effort['samples_each']:,} samples each; the "
-        f"dashed lines are the paper's single document. Model: {numbers['model']}."
-    )
-
-
 def _minus(value: float) -> str:
     return f"{value:.3f}".replace("-", "−")
 
@@ -186,8 +163,7 @@ def label_sides(x: Floats, y: Floats) -> list[bool]:
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     many = folder.read_arrays("fig6")
     attention, mean, std = (np.array(numbers[name]) for name in ("attention", "lime_mean", "lime_std"))
-    figure = new_figure(14, 4.3)
-    axes = figure.subplots(1, 3)
+    figure, axes = new_axes(14, 4.3, 1, 3)
     style = {"color": BLUE, "ecolor": "#a9c3e2", "markersize": 4, "linewidth": 0, "elinewidth": 1.0}
     for axis, y, title in (
         (axes[0], mean, f"ρ = {_minus(numbers['signed'])}  (paper: −0.424)"),
@@ -200,21 +176,16 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
                 plain(numbers["words"][j]), (attention[j], y[j]), xytext=(-5 if to_the_left else 5, 4),
                 textcoords="offset points", fontsize=8, ha="right" if to_the_left else "left",
             )  # fmt: skip
-        axis.set_xlabel("α-avg of the first layer")
-        axis.set_title(title)
+        axis.set(xlabel="α-avg of the first layer", title=title)
     axes[0].axhline(0.0, color=GREY, linewidth=0.8)
-    axes[0].set_ylabel(f"LIME's weight for “{plain(numbers['target'])}”")
-    axes[1].set_ylabel("its absolute value")
-    bins = np.linspace(-1, 1, 41)
-    axes[2].hist(many["signed"], bins=bins, color=BLUE, alpha=0.6, label="LIME")
-    axes[2].hist(many["absolute"], bins=bins, color=RED, alpha=0.5, label="|LIME|")
-    axes[2].axvline(PAPER["signed"], color=BLUE, linestyle="--", linewidth=1.2)
-    axes[2].axvline(PAPER["absolute"], color=RED, linestyle="--", linewidth=1.2)
+    axes[0].set(ylabel=f"LIME's weight for “{plain(numbers['target'])}”")
+    axes[1].set(ylabel="its absolute value")
+    for name, colour, alpha, label in (("signed", BLUE, 0.6, "LIME"), ("absolute", RED, 0.5, "|LIME|")):
+        axes[2].hist(many[name], bins=np.linspace(-1, 1, 41), color=colour, alpha=alpha, label=label)
+        axes[2].axvline(PAPER[name], color=colour, linestyle="--", linewidth=1.2)
     axes[2].axvline(0.0, color=INK, linewidth=0.6)
-    axes[2].set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
-    axes[2].set_xlabel("correlation with α-avg")
-    axes[2].set_ylabel("documents")
-    axes[2].set_title(f"{numbers['effort']['documents']} documents")
+    axes[2].set(xticks=[-1.0, -0.5, 0.0, 0.5, 1.0], xlabel="correlation with α-avg", ylabel="documents")
+    axes[2].set(title=f"{numbers['effort']['documents']} documents")
     axes[2].legend(loc="upper left")
     return figure
 
@@ -224,8 +195,9 @@ EXPERIMENT = Experiment(
     "Figure 6: LIME and attention in a deep classifier",
     compute,
     draw,
-    rows,
-    caption,
+    TABLE,
+    CAPTION,
+    said,
     model="deep",
     over_documents=False,
 )

@@ -12,11 +12,10 @@ import torch
 from limelight.core.arrays import Floats
 from limelight.evaluation.agreement import kendall, orders
 from limelight.reproduce import passes
-from limelight.reproduce.documents import Prepared
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_figure, plain
-from limelight.reproduce.experiment import Experiment, Numbers, Row, percent
+from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
+from limelight.reproduce.experiment import Experiment, Numbers, percent
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.lab import Asked, Lab
+from limelight.reproduce.lab import Asked, Lab, Prepared, evenly, joined
 from limelight.statistics.correlation import correlation
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
@@ -49,7 +48,6 @@ class Words:
 
 
 def compute(lab: Lab) -> Numbers:
-    lab.paper_model("final-layer")
     closed, exact = passes.closed_forms(lab), passes.exact(lab)
     columns = {"alpha": closed["alpha-avg"], "value": closed["value"], "limit": exact["lime_limit"]}
     documents = [Words(*own) for own in zip(*(lab.split(column) for column in columns.values()), strict=True)]
@@ -108,17 +106,15 @@ def _replaced(lab: Lab, documents: Sequence[Words]) -> Numbers:
 
     def compute(members: Sequence[Prepared]) -> Arrays:
         games = [constant_sign_game(question) for question in lab.questions(members)]
-        return {"lime_limit": np.concatenate([limit for limit, _ in passes.exact_values(lab, games, target=0)])}
+        return joined({"lime_limit": limit} for limit, _ in passes.exact_values(lab, games, target=0))
 
-    # Evenly over the run's documents: those of a file are often sorted by label.
-    count = min(REPLACED, len(documents))
-    picked = np.unique(np.linspace(0, len(documents) - 1, count).astype(int))
+    picked = evenly(len(documents), REPLACED)
     weights = lab.over_documents("constant sign", compute, [lab.documents[i] for i in picked])["lime_limit"]
     replaced = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
     chosen = [documents[i] for i in picked]
     pairs = list(zip(chosen, replaced, strict=True))
     return {
-        "documents": count,
+        "documents": len(picked),
         "correlation_before": _mean_correlation((words.alpha, words.limit) for words in chosen),
         "correlation_absolute_before": _mean_correlation((words.alpha, np.abs(words.limit)) for words in chosen),
         "correlation_after": _mean_correlation((words.alpha, limit) for words, limit in pairs),
@@ -149,35 +145,29 @@ class _Absolute(FoldedDocument):
         return np.abs(super().removed_values)
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    top, replaced = numbers["top_word"], numbers["replaced"]
-    return [
-        Row(
-            "most attended word: W_ℓ v near zero / negative",
-            "possible (K = 1 argument)",
-            f"{percent(top['value_near_zero'])} / {percent(top['value_negative'])} of documents",
-            "the case is real",
-        ),
-        Row(
-            "most attended word speaks against the class (LIME, exact)",
-            "—",
-            f"{percent(top['limit_negative'])} of documents",
-            "attention has no sign",
-        ),
-        Row(
-            "pairs of words where more attention means less weight",
-            "—",
-            percent(numbers["pairs_contradicting"]),
-            "50 % would be no relation at all",
-        ),
-        Row(
-            "correlation of α-avg with LIME (exact), W_ℓ v as it is → of one sign",
-            "—",
-            f"{replaced['correlation_before']:.3f} → {replaced['correlation_after']:.3f} "
-            f"({replaced['documents']:,} documents; with |LIME| {replaced['correlation_absolute_before']:.3f})",
-            _replaced_verdict(replaced),
-        ),
-    ]
+TABLE = """
+most attended word: W_ℓ v near zero / negative | possible (K = 1 argument) \
+| {value_near_zero} / {value_negative} of documents | the case is real
+most attended word speaks against the class (LIME, exact) | — | {limit_negative} of documents | attention has no sign
+pairs of words where more attention means less weight | — | {contradicting} | 50 % would be no relation at all
+correlation of α-avg with LIME (exact), W_ℓ v as it is → of one sign | — \
+| {replaced[correlation_before]:.3f} → {replaced[correlation_after]:.3f} ({replaced[documents]:,} documents; with \
+|LIME| {replaced[correlation_absolute_before]:.3f}) | {replaced_verdict}
+"""
+CAPTION = (
+    "Left: words of {documents:,} documents by attention (α-avg) and by the W_ℓ v that this attention carries, for "
+    "“{target}”; red words speak against it according to LIME (exact). Much attention goes with either sign. Right: "
+    "how often the most attended word does not speak for the class, and what happens when W_ℓ v is replaced by its "
+    "absolute value."
+)
+
+
+def said(numbers: Numbers) -> dict[str, str]:
+    return {
+        **{name: percent(part) for name, part in numbers["top_word"].items()},
+        "contradicting": percent(numbers["pairs_contradicting"]),
+        "replaced_verdict": _replaced_verdict(numbers["replaced"]),
+    }
 
 
 def _replaced_verdict(replaced: Numbers) -> str:
@@ -188,19 +178,9 @@ def _replaced_verdict(replaced: Numbers) -> str:
     return "with one sign, attention says much of what LIME says"
 
 
-def caption(numbers: Numbers) -> str:
-    return (
-        f"Left: words of {numbers['documents']:,} documents by attention (α-avg) and by the W_ℓ v that this attention "
-        f"carries, for “{numbers['target']}”; red words speak against it according to LIME (exact). Much attention "
-        "goes with either sign. Right: how often the most attended word does not speak for the class, and what "
-        "happens when W_ℓ v is replaced by its absolute value."
-    )
-
-
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     arrays = folder.read_arrays("final-layer")
-    figure = new_figure(12.5, 4.8)
-    (left, right) = figure.subplots(1, 2, width_ratios=[3, 2])
+    figure, (left, right) = new_axes(12.5, 4.8, 1, 2, width_ratios=[3, 2])
     for against, colour, label in ((False, BLUE, "speaks for"), (True, RED, "speaks against")):
         chosen = (arrays["limit"] < 0) == against
         left.plot(
@@ -208,10 +188,8 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
             label=f"{label} “{plain(numbers['target'])}”", rasterized=True,
         )  # fmt: skip
     left.axhline(0.0, color=INK, linewidth=0.8)
-    left.set_xscale("log")
-    left.set_xlim(max(float(arrays["alpha"].min()), 1e-6), 1.0)
-    left.set_xlabel("attention on a word, α-avg (logarithmic)")
-    left.set_ylabel(r"$W_\ell v$ that it carries")
+    left.set(xscale="log", xlim=(max(float(arrays["alpha"].min()), 1e-6), 1.0))
+    left.set(xlabel="attention on a word, α-avg (logarithmic)", ylabel=r"$W_\ell v$ that it carries")
     left.legend(loc="upper left", markerscale=4)
     top, replaced = numbers["top_word"], numbers["replaced"]
     bars = (
@@ -226,9 +204,11 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     for position, (_, height, _) in zip(y, bars, strict=True):
         right.text(100 * height + 1, position, percent(height), va="center")
     right.set_yticks(y, [name for name, *_ in bars])
-    right.set_xlim(0, max(65.0, 122 * max(height for _, height, _ in bars)))
-    right.set_xlabel("% of documents (last bar: of pairs)")
+    longest = 122 * max(height for _, height, _ in bars)
+    right.set(xlim=(0, max(65.0, longest)), xlabel="% of documents (last bar: of pairs)")
     return figure
 
 
-EXPERIMENT = Experiment("final-layer", "What attention cannot see: the final layer", compute, draw, rows, caption)
+EXPERIMENT = Experiment(
+    "final-layer", "What attention cannot see: the final layer", compute, draw, TABLE, CAPTION, said
+)

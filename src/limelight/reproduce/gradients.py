@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import heads64, positions64, rows64
-from limelight.reproduce.documents import Prepared
-from limelight.reproduce.drawing import BLUE, INK, RED, new_figure, plain
-from limelight.reproduce.experiment import Experiment, Numbers, Row
+from limelight.reproduce.drawing import BLUE, INK, RED, histogram, new_axes, plain
+from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
-from limelight.reproduce.lab import Lab
+from limelight.reproduce.lab import Lab, Prepared, joined
 from limelight.theory.gradient import theorem_4_1
 
 _DOCUMENTS_AT_ONCE = {"cpu": 4, "cuda": 64}
@@ -79,7 +78,7 @@ def padded_ids(model: AttentionClassifier, documents: Sequence[Prepared], device
 
 def compute_figure(lab: Lab) -> Numbers:
     """The word of the strongest gradient in one document: all coordinates, both ways; and the theorem's two terms."""
-    model, document = lab.paper_model("fig5"), lab.shown
+    model, document = lab.paper_model(), lab.shown
     ids = padded_ids(model, [document], lab.device)
     by_autograd = Autograd(model, lab.target, lab.device)(ids)[0, 1 : 1 + document.T].cpu().numpy()
     (question,) = lab.questions([document])
@@ -100,47 +99,38 @@ def compute_figure(lab: Lab) -> Numbers:
     }
 
 
-def rows_figure(numbers: Numbers) -> list[Row]:
-    return [
-        Row(
-            "Theorem 4.1 against autograd, one document",
-            "coincide (drawn)",
-            f"largest difference {numbers['largest_error']:.1e} of gradients up to {numbers['largest_gradient']:.2g}",
-            f"{_verdict(numbers['largest_error'])}; the paper draws a model with d_e = 80, this is that of its text",
-        )
-    ]
+FIGURE_TABLE = (
+    "Theorem 4.1 against autograd, one document | coincide (drawn) | largest difference {largest_error:.1e} of "
+    "gradients up to {largest_gradient:.2g} | {equal}; the paper draws a model with d_e = 80, this is that of its text"
+)
+FIGURE_CAPTION = (
+    "All {coordinates} coordinates of the gradient by the embedding of “{word}” (position {position}), logit of "
+    "“{target}”. Rings: automatic differentiation. Dots: Theorem 4.1. The lines are the theorem's two terms: what the "
+    "word's value does, and what moving attention towards it does."
+)
+
+
+def said_of_figure(numbers: Numbers) -> dict[str, Any]:
+    return {"equal": _verdict(numbers["largest_error"]), "coordinates": len(numbers["theorem"])}
 
 
 def _verdict(error: float) -> str:
     return "equal up to rounding" if error < 1e-9 else "differs"
 
 
-def caption_figure(numbers: Numbers) -> str:
-    return (
-        f"All {len(numbers['theorem'])} coordinates of the gradient by the embedding of “{numbers['word']}” (position "
-        f"{numbers['position']}), logit of “{numbers['target']}”. Rings: automatic differentiation. Dots: Theorem "
-        "4.1. The lines are the theorem's two terms: what the word's value does, and what moving attention towards "
-        "it does."
-    )
-
-
 def draw_figure(folder: RunFolder, numbers: Numbers) -> Any:
-    figure = new_figure(12, 3.9)
-    axes = figure.subplots(1, 2, width_ratios=[3, 1])
+    figure, (wide, square) = new_axes(12, 3.9, 1, 2, width_ratios=[3, 1])
     x = np.arange(1, len(numbers["theorem"]) + 1)
-    wide, square = axes
     wide.axhline(0.0, color="#c4c7cd", linewidth=0.8)
     wide.plot(x, numbers["value_term"], color="#7aa6d6", linewidth=1.1, label="value term")
     wide.plot(x, numbers["deviation_term"], color="#e0a44a", linewidth=1.1, label="deviation term")
     wide.plot(x, numbers["autograd"], "o", markersize=7, markerfacecolor="none", color=BLUE, label="autograd")
     wide.plot(x, numbers["theorem"], ".", color=RED, markersize=5, label="Theorem 4.1")
-    wide.set_xlabel("coordinate")
-    wide.set_ylabel(f"gradient by “{plain(numbers['word'])}”")
+    wide.set(xlabel="coordinate", ylabel=f"gradient by “{plain(numbers['word'])}”")
     wide.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     square.axline((0, 0), slope=1, color=INK, linewidth=0.8)
     square.plot(numbers["autograd"], numbers["theorem"], ".", color=RED)
-    square.set_xlabel("autograd")
-    square.set_ylabel("Theorem 4.1")
+    square.set(xlabel="autograd", ylabel="Theorem 4.1")
     square.locator_params(nbins=4)
     return figure
 
@@ -150,8 +140,9 @@ FIGURE = Experiment(
     "Figure 5: Theorem 4.1 on one word",
     compute_figure,
     draw_figure,
-    rows_figure,
-    caption_figure,
+    FIGURE_TABLE,
+    FIGURE_CAPTION,
+    said_of_figure,
     over_documents=False,
 )
 
@@ -160,16 +151,13 @@ FIGURE = Experiment(
 
 
 def compute_errors(lab: Lab) -> Numbers:
-    model = lab.paper_model("gradient-error")
+    model = lab.paper_model()
     autograd, closed_form = Autograd(model, lab.target, lab.device), ClosedForm(model, lab.target, lab.device)
     at_once = _DOCUMENTS_AT_ONCE[torch.device(lab.device).type]
 
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        pieces = []
-        for start in range(0, len(documents), at_once):
-            group = documents[start : start + at_once]
-            pieces.append(_errors(autograd, closed_form, padded_ids(model, group, lab.device), group))
-        return {key: np.concatenate([one[key] for one in pieces]) for key in pieces[0]}
+        groups = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
+        return joined(_errors(autograd, closed_form, padded_ids(model, group, lab.device), group) for group in groups)
 
     errors = lab.over_documents("gradients", compute)
     lab.folder.write_arrays("gradient-error", errors)
@@ -188,47 +176,37 @@ def _errors(autograd: Autograd, closed_form: ClosedForm, ids: Tensor, documents:
     """Per document, over the words and coordinates: largest and mean difference, and the gradients' own size."""
     true, formula = autograd(ids), closed_form(ids)
     difference, size = (true - formula).abs(), true.abs()
-    columns: dict[str, list[Tensor]] = {"largest": [], "mean": [], "gradient": [], "mean_gradient": [], "at_cls": []}
-    for i, document in enumerate(documents):
-        words = slice(1, 1 + document.T)
-        columns["largest"].append(difference[i, words].max())
-        columns["mean"].append(difference[i, words].mean())
-        columns["gradient"].append(size[i, words].max())
-        columns["mean_gradient"].append(size[i, words].mean())
-        columns["at_cls"].append(difference[i, 0].max())
-    return {name: torch.stack(column).cpu().numpy() for name, column in columns.items()}
+    of_words = [(difference[i, 1 : 1 + own.T], size[i, 1 : 1 + own.T]) for i, own in enumerate(documents)]
+    columns = {
+        "largest": torch.stack([errors.max() for errors, _ in of_words]),
+        "mean": torch.stack([errors.mean() for errors, _ in of_words]),
+        "gradient": torch.stack([sizes.max() for _, sizes in of_words]),
+        "mean_gradient": torch.stack([sizes.mean() for _, sizes in of_words]),
+        "at_cls": difference[:, 0].amax(dim=1),
+    }
+    return {name: column.cpu().numpy() for name, column in columns.items()}
 
 
-def rows_errors(numbers: Numbers) -> list[Row]:
-    return [
-        Row(
-            "Theorem 4.1 against autograd, all words of all documents",
-            "—",
-            f"largest {numbers['largest']:.1e}, mean {numbers['mean']:.1e}",
-            f"{_verdict(numbers['largest'])} (gradients up to {numbers['largest_gradient']:.2g})",
-        ),
-        Row(
-            "the same at [CLS], which also sets the query",
-            "“for all t”",
-            f"up to {numbers['largest_at_cls']:.2g}",
-            "the theorem holds for all tokens but [CLS]",
-        ),
-    ]
+ERRORS_TABLE = """
+Theorem 4.1 against autograd, all words of all documents | — | largest {largest:.1e}, mean {mean:.1e} \
+| {equal} (gradients up to {largest_gradient:.2g})
+the same at [CLS], which also sets the query | “for all t” | up to {largest_at_cls:.2g} \
+| the theorem holds for all tokens but [CLS]
+"""
+ERRORS_CAPTION = (
+    "Largest difference between Theorem 4.1 and automatic differentiation (float64) over all words and coordinates, "
+    "for each of {documents:,} documents: rounding, beside the size of the gradients themselves. At [CLS] the formula "
+    "lacks the query's own derivative; there the difference is as large as a gradient."
+)
 
 
-def caption_errors(numbers: Numbers) -> str:
-    return (
-        "Largest difference between Theorem 4.1 and automatic differentiation (float64) over all words and "
-        f"coordinates, for each of {numbers['documents']:,} documents: rounding, beside the size of the gradients "
-        "themselves. At [CLS] the formula lacks the query's own derivative; there the difference is as large as a "
-        "gradient."
-    )
+def said_of_errors(numbers: Numbers) -> dict[str, str]:
+    return {"equal": _verdict(numbers["largest"])}
 
 
 def draw_errors(folder: RunFolder, numbers: Numbers) -> Any:
     arrays = folder.read_arrays("gradient-error")
-    figure = new_figure(9, 3.6)
-    axis = figure.subplots()
+    figure, axis = new_axes(9, 3.6)
     series = (
         ("largest", "difference, words", RED),
         ("gradient", "largest gradient of a word", BLUE),
@@ -236,17 +214,18 @@ def draw_errors(folder: RunFolder, numbers: Numbers) -> Any:
     )
     bins = np.geomspace(1e-18, 100.0, 121)
     for name, label, colour in series:
-        values = np.clip(arrays[name], bins[0], bins[-1])
-        axis.hist(
-            values, bins=bins, weights=np.full(len(values), 100.0 / len(values)), color=colour, alpha=0.7, label=label
-        )
-    axis.set_xscale("log")
-    axis.set_xlabel("absolute value (logarithmic)")
-    axis.set_ylabel("% of documents")
+        histogram(axis, arrays[name], bins, color=colour, alpha=0.7, label=label)
+    axis.set(xlabel="absolute value (logarithmic)")
     axis.legend(loc="upper center")
     return figure
 
 
 ERRORS = Experiment(
-    "gradient-error", "Theorem 4.1 over the test set", compute_errors, draw_errors, rows_errors, caption_errors
+    "gradient-error",
+    "Theorem 4.1 over the test set",
+    compute_errors,
+    draw_errors,
+    ERRORS_TABLE,
+    ERRORS_CAPTION,
+    said_of_errors,
 )

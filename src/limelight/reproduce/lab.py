@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,13 +17,14 @@ import torch
 from limelight.core.arrays import Array, Floats, Integers
 from limelight.core.progress import Progress
 from limelight.core.threads import one_thread
-from limelight.errors import CapabilityError, DataError
+from limelight.errors import CapabilityError, DataError, EmptyTextError
 from limelight.explainers.method import Question, find
+from limelight.inputs.document import Document
+from limelight.inputs.features import Features, features_of
 from limelight.models.interface import Attentive, Classifier, FoldedView, Perturbable
 from limelight.models.outputs import Quantity
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import AttentionView, ReadTogether
-from limelight.reproduce.documents import Prepared, prepare, prepare_one
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.texts import AUTHORS_DOCUMENT, Texts, strip_punctuation
 
@@ -31,6 +32,69 @@ CHUNK = {"cpu": 25, "cuda": 250}
 """Documents of one piece: about ten seconds of work."""
 AUTHORS_LENGTH = 99
 """Tokens of the document of Figures 4 and 6."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One document and its features, the distinct words in the order of first occurrence; or its occurrences."""
+
+    index: int  # in the data set
+    document: Document
+    features: Features
+
+    @property
+    def text(self) -> str:
+        """The words that the model reads, as it reads them: official LIME tells "The" from "the" and cuts nothing."""
+        return " ".join(self.words)
+
+    @property
+    def words(self) -> list[str]:
+        return [word.form for word in self.document.words]
+
+    @property
+    def T(self) -> int:
+        return len(self.document.words)
+
+    @property
+    def d(self) -> int:
+        return len(self.features)
+
+    def by_occurrence(self) -> Prepared:
+        """The same document, each occurrence of a word a feature of its own."""
+        return replace(self, features=features_of(self.document, "occurrences"))
+
+    @cached_property
+    def multiplicity(self) -> Integers:
+        """(d,) how often each feature occurs."""
+        return np.array([len(group) for group in self.features.owned])
+
+
+def prepare(model: AttentionClassifier, index: int, text: str) -> Prepared | None:
+    """One text, or None where nothing of it is left."""
+    try:
+        document = model.read(strip_punctuation(text))
+    except EmptyTextError:
+        return None
+    return Prepared(index, document, features_of(document, "words"))
+
+
+def target_of(model: Classifier) -> int:
+    """The class that weights speak for: "positive" where there is one, as in the paper, else the last."""
+    labels = list(model.labels)
+    return labels.index("positive") if "positive" in labels else len(labels) - 1
+
+
+def evenly(total: int, count: int) -> list[int]:
+    """Up to `count` of so many, evenly over all: the documents of a file are often sorted by label."""
+    picked: list[int] = np.unique(np.linspace(0, total - 1, min(count, total)).astype(int)).tolist()
+    return picked
+
+
+def joined(pieces: Iterable[Mapping[str, Array | float]]) -> Arrays:
+    """One array from those of all pieces, under each name; a number is a row."""
+    listed = list(pieces)
+    return {name: np.concatenate([np.atleast_1d(piece[name]) for piece in listed]) for name in listed[0]}
+
 
 Asked = Question[AttentionView]
 """A question about one of the run's documents."""
@@ -55,7 +119,7 @@ class Lab:
 
     # ── models ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def paper_model(self, experiment: str) -> AttentionClassifier:
+    def paper_model(self, experiment: str = "this experiment") -> AttentionClassifier:
         if not isinstance(self.model, AttentionClassifier):
             raise CapabilityError(
                 f"{experiment} needs the paper's model, a single attention layer (kind 'attention-classifier'): "
@@ -65,12 +129,9 @@ class Lab:
 
     def deep(self, experiment: str) -> Classifier:
         model = self.deep_model
-        view: object = model.view("a text") if model is not None else None
-        if (
-            model is None
-            or not (isinstance(view, Perturbable) and isinstance(view, Attentive))
-            or isinstance(view, FoldedView)
-        ):
+        view: object = None if model is None else model.view("a text")
+        several_layers = isinstance(view, Perturbable) and isinstance(view, Attentive)
+        if model is None or not several_layers or isinstance(view, FoldedView):
             raise CapabilityError(
                 f"{experiment} needs a model of several layers that shows its attention and can be perturbed: "
                 f"--deep-model holds a {type(model).__name__}; train one with limelight train --preset deep"
@@ -79,9 +140,7 @@ class Lab:
 
     @cached_property
     def target(self) -> int:
-        """The class that weights speak for: "positive" where there is one, as in the paper, else the last."""
-        labels = list(self.model.labels)
-        return labels.index("positive") if "positive" in labels else len(labels) - 1
+        return target_of(self.model)
 
     @property
     def quantity(self) -> Quantity:
@@ -105,14 +164,16 @@ class Lab:
 
     @cached_property
     def documents(self) -> list[Prepared]:
-        documents = prepare(self.paper_model("this experiment"), self.texts.texts, self.chosen)
+        """The chosen texts as the model reads them; a text without letters or digits is left out."""
+        read = (prepare(self.paper_model(), index, self.texts.texts[index]) for index in self.chosen)
+        documents = [document for document in read if document is not None]
         if not documents:
             raise DataError(f"{self.texts.name} has no text with a letter or digit in it: give other data")
         return documents
 
     def questions(self, documents: Sequence[Prepared]) -> list[Asked]:
         """What every experiment asks: the weights of distinct words for the logit of the target."""
-        views = ReadTogether(self.paper_model("this experiment"), [own.document for own in documents]).views
+        views = ReadTogether(self.paper_model(), [own.document for own in documents]).views
         return [
             Question(view, own.document, own.features, self.quantity, view.logits, seed=self.seed)
             for view, own in zip(views, documents, strict=True)
@@ -150,9 +211,7 @@ class Lab:
 
     @cached_property
     def shown(self) -> Prepared:
-        document = prepare_one(
-            self.paper_model("this experiment"), self.shown_index, self.texts.texts[self.shown_index]
-        )
+        document = prepare(self.paper_model(), self.shown_index, self.texts.texts[self.shown_index])
         if document is None:
             raise DataError(f"text {self.shown_index} of {self.texts.name} has no words: give other data")
         return document
@@ -164,11 +223,7 @@ class Lab:
     @cached_property
     def on_a_cpu(self) -> Lab:
         """The same run with its model on the CPU, which is the faster one at formulas of a single document."""
-        return (
-            self
-            if self.device == "cpu"
-            else replace(self, model=copy.deepcopy(self.paper_model("this experiment")).cpu())
-        )
+        return self if self.device == "cpu" else replace(self, model=copy.deepcopy(self.paper_model()).cpu())
 
     # ── long computations ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,4 +274,4 @@ class Lab:
                 pieces.append(piece)
         finally:
             self.progress.end()
-        return {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}
+        return joined(pieces)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from limelight.core.arrays import Floats
 from limelight.explainers.lime import sampled_coefficients
 from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_runs
 from limelight.models.interface import Removal
-from limelight.reproduce.documents import Prepared
 from limelight.reproduce.folder import Arrays
-from limelight.reproduce.lab import Asked, Lab
+from limelight.reproduce.lab import Asked, Lab, Prepared, joined
 from limelight.theory.deletion_values import DeletionGame, deletion_moments
 from limelight.theory.deletion_values_torch import deletion_moments_of_many
 from limelight.theory.folding import attention_of_scores
@@ -40,20 +40,33 @@ FORMULAS: dict[str, tuple[str, dict[str, Any]]] = {
 """What should predict LIME: method and options."""
 
 
-def lime(lab: Lab) -> Arrays:
+Compute = Callable[[Lab, Sequence[Prepared]], Arrays]
+
+
+def over_all_documents(
+    name: str, chunks: Mapping[str, int] | None = None
+) -> Callable[[Compute], Callable[[Lab], Arrays]]:
+    """From what computes arrays of some documents to what has them of all; `chunks` by the kind of device."""
+
+    def decorated(compute: Compute) -> Callable[[Lab], Arrays]:
+        @wraps(compute)
+        def of_all(lab: Lab) -> Arrays:
+            chunk = (chunks or {}).get(torch.device(lab.device).type)
+            return lab.over_documents(name, partial(compute, lab), chunk=chunk)
+
+        return of_all
+
+    return decorated
+
+
+@over_all_documents("lime")
+def lime(lab: Lab, documents: Sequence[Prepared]) -> Arrays:
     """RUNS runs of LIME under both removals. Per feature: the first run, the mean; per document: noise of the mean."""
-
-    def compute(documents: Sequence[Prepared]) -> Arrays:
-        runs_of_documents = lime_runs(lab, documents)
-        arrays: Arrays = {}
-        for i, removal in enumerate(REMOVALS):
-            runs = [coefficients[i] for coefficients in runs_of_documents]
-            arrays[f"{removal}_first"] = np.concatenate([r[0] for r in runs])
-            arrays[f"{removal}_mean"] = np.concatenate([r.mean(axis=0) for r in runs])
-            arrays[f"{removal}_noise"] = np.array([noise(r) for r in runs])
-        return arrays
-
-    return lab.over_documents("lime", compute)
+    arrays: Arrays = {}
+    for removal, *runs in zip(REMOVALS, *lime_runs(lab, documents), strict=True):
+        own = joined({"first": r[0], "mean": r.mean(axis=0), "noise": noise(r)} for r in runs)
+        arrays |= {f"{removal}_{name}": column for name, column in own.items()}
+    return arrays
 
 
 def noise(runs: Floats) -> float:
@@ -71,18 +84,11 @@ def lime_runs(lab: Lab, documents: Sequence[Prepared], removals: tuple[Removal, 
     return lab.map(lambda pair: sampled_coefficients(pair[0], pair[1], removals, SETTINGS, RUNS), pairs)
 
 
-def exact(lab: Lab) -> Arrays:
+@over_all_documents("exact values", EXACT_CHUNK)
+def exact(lab: Lab, documents: Sequence[Prepared]) -> Arrays:
     """LIME without sampling, and Shapley values, per feature."""
-
-    def compute(documents: Sequence[Prepared]) -> Arrays:
-        games = [question.view.ratio_game(question.features) for question in lab.questions(documents)]
-        values = exact_values(lab, games, lab.target)
-        return {
-            "lime_limit": np.concatenate([limit for limit, _ in values]),
-            "shapley": np.concatenate([shapley for _, shapley in values]),
-        }
-
-    return lab.over_documents("exact values", compute, chunk=EXACT_CHUNK.get(torch.device(lab.device).type))
+    games = [question.view.ratio_game(question.features) for question in lab.questions(documents)]
+    return joined({"lime_limit": limit, "shapley": own} for limit, own in exact_values(lab, games, lab.target))
 
 
 def exact_values(lab: Lab, games: Sequence[RatioGame], target: int) -> list[tuple[Floats, Floats]]:
@@ -94,27 +100,21 @@ def exact_values(lab: Lab, games: Sequence[RatioGame], target: int) -> list[tupl
     return [(limit.values, shapley.values) for limit, shapley in values]
 
 
-def deletion(lab: Lab) -> Arrays:
+@over_all_documents("deleted occurrences", EXACT_CHUNK)
+def deletion(lab: Lab, documents: Sequence[Prepared]) -> Arrays:
     """Each occurrence of a word deleted by itself, for which LIME's limit is known however often words repeat.
 
     Per document: the norm of the exact value, and the distance to it of the mean of RUNS runs of LIME and of Theorem
     5.1; the noise of that mean.
     """
-
-    def compute(documents: Sequence[Prepared]) -> Arrays:
-        documents = [document.by_occurrence() for document in documents]
-        exact = exact_deletion(lab, documents)
-        arrays = {"norm": np.array([np.linalg.norm(own) for own in exact])}
-        runs = [coefficients[0] for coefficients in lime_runs(lab, documents, ("delete",))]
-        predictions = {"lime": [r.mean(axis=0) for r in runs]}
-        columns = [formulas_of(lab, question, THEOREM) for question in lab.on_a_cpu.questions(documents)]
-        predictions |= {name: [own[name] for own in columns] for name in THEOREM}
-        for name, weights in predictions.items():
-            arrays[name] = np.array([np.linalg.norm(a - b) for a, b in zip(weights, exact, strict=True)])
-        arrays["noise"] = np.array([noise(r) for r in runs])
-        return arrays
-
-    return lab.over_documents("deleted occurrences", compute, chunk=EXACT_CHUNK.get(torch.device(lab.device).type))
+    documents = [document.by_occurrence() for document in documents]
+    exact, all_runs = exact_deletion(lab, documents), lime_runs(lab, documents, ("delete",))
+    found = []
+    for question, limit, (runs,) in zip(lab.on_a_cpu.questions(documents), exact, all_runs, strict=True):
+        predicted = {"lime": runs.mean(axis=0), **formulas_of(lab, question, THEOREM)}
+        distances = {name: float(np.linalg.norm(weights - limit)) for name, weights in predicted.items()}
+        found.append({"norm": float(np.linalg.norm(limit)), **distances, "noise": noise(runs)})
+    return joined(found)
 
 
 def exact_deletion(lab: Lab, documents: Sequence[Prepared]) -> list[Floats]:
@@ -131,20 +131,14 @@ def exact_deletion(lab: Lab, documents: Sequence[Prepared]) -> list[Floats]:
     return [design.solve(own).values for own, design in zip(moments, designs, strict=True)]
 
 
-def formulas(lab: Lab) -> Arrays:
+@over_all_documents("Theorem 5.1 and mean field")
+def formulas(lab: Lab, documents: Sequence[Prepared]) -> Arrays:
     """Theorem 5.1 and Proposition B.1, as printed and corrected, and the mean field, per feature.
 
     Per document: the largest attention weight of any head on one word, which decides where they hold.
     """
-
-    def compute(documents: Sequence[Prepared]) -> Arrays:
-        questions = lab.on_a_cpu.questions(documents)
-        columns = [formulas_of(lab, question) for question in questions]
-        arrays: Arrays = {name: np.concatenate([own[name] for own in columns]) for name in FORMULAS}
-        arrays["largest_attention"] = np.array([attention_of_words(question).max() for question in questions])
-        return arrays
-
-    return lab.over_documents("Theorem 5.1 and mean field", compute)
+    questions = lab.on_a_cpu.questions(documents)
+    return joined({**formulas_of(lab, own), "largest_attention": attention_of_words(own).max()} for own in questions)
 
 
 def formulas_of(
@@ -162,19 +156,14 @@ def attention_of_words(question: Asked) -> Floats:
 CLOSED_FORMS = ("alpha-avg", "alpha-max", "g-avg", "g-l1", "g-l2", "gxi", "leave-one-out")
 
 
-def closed_forms(lab: Lab) -> Arrays:
+@over_all_documents("attention and gradients")
+def closed_forms(lab: Lab, documents: Sequence[Prepared]) -> Arrays:
     """The methods that need no sampling, per feature; `value` is the W_ℓ v that attention weighs."""
-
-    def compute(documents: Sequence[Prepared]) -> Arrays:
-        columns = [closed_forms_of(lab, question) for question in lab.on_a_cpu.questions(documents)]
-        return {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
-
-    return lab.over_documents("attention and gradients", compute)
-
-
-def closed_forms_of(lab: Lab, question: Asked) -> Arrays:
-    arrays: Arrays = {name: lab.weights(question, name) for name in CLOSED_FORMS}
-    folded, words = question.view.folded(), np.arange(len(question.document.words))
-    alpha, w = attention_of_words(question), folded.values[words + 1, :, question.quantity.target]
-    arrays["value"] = question.per_feature((alpha * w).mean(axis=1), words) / arrays["alpha-avg"]
-    return arrays
+    found = []
+    for question in lab.on_a_cpu.questions(documents):
+        own = {name: lab.weights(question, name) for name in CLOSED_FORMS}
+        words = np.arange(len(question.document.words))
+        w = question.view.folded().values[words + 1, :, question.quantity.target]
+        carried = question.per_feature((attention_of_words(question) * w).mean(axis=1), words)
+        found.append({**own, "value": carried / own["alpha-avg"]})
+    return joined(found)

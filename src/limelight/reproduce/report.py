@@ -82,7 +82,7 @@ def _section(experiment: Experiment, results: Mapping[str, Any], images: Mapping
         yield f'<p class="notice" role="note">{safe(_not_there(experiment))}</p></section>'
         return
     numbers, about = result["numbers"], result["about"]
-    caption = numbers_in(experiment.caption(numbers))
+    caption = numbers_in(experiment.captioned(numbers))
     if experiment.name in images:
         encoded = base64.b64encode(images[experiment.name]).decode()
         alt = safe(f"Figure: {experiment.title}")

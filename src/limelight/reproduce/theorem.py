@@ -12,8 +12,8 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_figure
-from limelight.reproduce.experiment import Experiment, Numbers, Row, pm
+from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_axes
+from limelight.reproduce.experiment import Experiment, Numbers, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.statistics.correlation import correlation, mean_and_spread, ranks
@@ -34,7 +34,7 @@ SMALL = 0.2
 
 
 def compute(lab: Lab) -> Numbers:
-    model = lab.paper_model("theorem")
+    model = lab.paper_model()
     exact, formulas, deletion = passes.exact(lab), passes.formulas(lab), passes.deletion(lab)
     causes: dict[str, Floats] = {
         "d": lab.sizes.astype(np.float64),
@@ -85,53 +85,39 @@ def sentence(numbers: Numbers) -> str:
     )
 
 
-def rows(numbers: Numbers) -> list[Row]:
-    errors, small = numbers["relative_error"], numbers["share_small"]
-    deleting, small_deleting = numbers["relative_error_deleting"], numbers["share_small_deleting"]
-    return [
-        Row(
-            "relative error of Theorem 5.1 against the exact value",
-            "“a very good match”",
-            f"{pm(errors['theorem'], 2)}, median {errors['theorem']['median']:.2f}",
-            f"below {numbers['small']:.0%} in {small['theorem']:.1%} of documents",
-        ),
-        Row(
-            "the same, theorem corrected",
-            "—",
-            f"{pm(errors['theorem_corrected'], 2)}, median {errors['theorem_corrected']['median']:.2f}",
-            f"below {numbers['small']:.0%} in {small['theorem_corrected']:.1%} of documents",
-        ),
-        Row(
-            "the same, mean field with two dominant words per head",
-            "—",
-            f"{pm(errors['mean_field'])}, median {errors['mean_field']['median']:.3f}, "
-            f"90 % quantile {numbers['high']['mean_field']:.3f}",
-            f"below {numbers['small']:.0%} in {small['mean_field']:.1%} of documents",
-        ),
-        *(
-            Row(
-                f"{FORMULAS[name][0]} against the exact value for deletion, each occurrence a feature",
-                "—",
-                f"{pm(deleting[name], 2)}, median {deleting[name]['median']:.2f}",
-                f"below {numbers['small']:.0%} in {small_deleting[name]:.1%} of documents",
-            )
-            for name in passes.THEOREM
-        ),
-        Row("when it holds", "large T, low multiplicity (conjecture)", sentence(numbers), "measured"),
-    ]
+TABLE = """
+relative error of Theorem 5.1 against the exact value | “a very good match” | {spread[theorem]} | {small[theorem]}
+the same, theorem corrected | — | {spread[theorem_corrected]} | {small[theorem_corrected]}
+the same, mean field with two dominant words per head | — | {mean_field}, median \
+{relative_error[mean_field][median]:.3f}, 90 % quantile {high[mean_field]:.3f} | {small[mean_field]}
+Theorem 5.1 against the exact value for deletion, each occurrence a feature | — \
+| {spread_deleting[theorem]} | {small_deleting[theorem]}
+Theorem 5.1, corrected against the exact value for deletion, each occurrence a feature | — \
+| {spread_deleting[theorem_corrected]} | {small_deleting[theorem_corrected]}
+when it holds | large T, low multiplicity (conjecture) | {sentence} | measured
+"""
+CAPTION = (
+    "{sentence} Each panel: median (line) and quartiles (band) of ‖formula - exact‖ / ‖exact‖ in up to ten groups of "
+    "documents of about equal size, of {documents:,} in all."
+)
 
 
-def caption(numbers: Numbers) -> str:
-    return (
-        f"{sentence(numbers)} Each panel: median (line) and quartiles (band) of ‖formula - exact‖ / ‖exact‖ in up to "
-        f"ten groups of documents of about equal size, of {numbers['documents']:,} in all."
-    )
+def said(numbers: Numbers) -> dict[str, Any]:
+    small = f"below {numbers['small']:.0%} in {{:.1%}} of documents"
+    words: dict[str, Any] = {
+        "sentence": sentence(numbers),
+        "mean_field": pm(numbers["relative_error"]["mean_field"]),
+    }
+    for how in ("", "_deleting"):
+        errors, shares = numbers[f"relative_error{how}"], numbers[f"share_small{how}"]
+        words[f"spread{how}"] = {name: f"{pm(own, 2)}, median {own['median']:.2f}" for name, own in errors.items()}
+        words[f"small{how}"] = {name: small.format(share) for name, share in shares.items()}
+    return words
 
 
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     arrays = folder.read_arrays("theorem")
-    figure = new_figure(14, 3.9)
-    axes = figure.subplots(1, len(CAUSES), sharey=True)
+    figure, axes = new_axes(14, 3.9, 1, len(CAUSES), sharey=True)
     for axis, (cause, label) in zip(axes, CAUSES.items(), strict=True):
         for name, (written, colour) in FORMULAS.items():
             centres, quartiles = _grouped(arrays[cause], arrays[name])
@@ -140,9 +126,9 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
         axis.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
         both = numbers["rank_correlation"]
         axis.set_title(f"rank correlation {', '.join(f'{both[name][cause]:+.2f}' for name in FORMULAS)}", fontsize=9)
-        axis.set_xlabel(label)
+        axis.set(xlabel=label)
         axis.set_ylim(bottom=0.0)
-    axes[0].set_ylabel("relative error, norm 2")
+    axes[0].set(ylabel="relative error, norm 2")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
@@ -156,4 +142,4 @@ def _grouped(cause: Floats, error: Floats, groups: int = 10) -> tuple[Floats, Fl
     return centres, np.array([np.quantile(error[part], [0.25, 0.5, 0.75]) for part in parts])
 
 
-EXPERIMENT = Experiment("theorem", "When Theorem 5.1 holds", compute, draw, rows, caption)
+EXPERIMENT = Experiment("theorem", "When Theorem 5.1 holds", compute, draw, TABLE, CAPTION, said)
