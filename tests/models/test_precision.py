@@ -130,7 +130,7 @@ def test_a_loaded_model_is_auto_and_float32_is_on_request(tmp_path: Path, monkey
 
 def _far(game: RoundedGame) -> float:
     """Six standard deviations: what is stated is two."""
-    return 3.0 * game.rounding * game._largest
+    return 3.0 * game.facts.rounding * game._largest
 
 
 # ── what is asked in it ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,7 +144,7 @@ def test_single_answers_are_exact_and_the_others_are_close(removal: Any) -> None
     ones = np.ones((1, d), dtype=bool)
     alone = np.concatenate([ones, ~ones, np.eye(d, dtype=bool), ~np.eye(d, dtype=bool)])
     assert np.array_equal(low(alone), full(alone))
-    assert low.precision is None
+    assert low.facts.precision is None
     kept = coalitions(d, 700)
     answers, truth = low(kept), full(kept)
     twice = np.arange(700) % 16 == 0
@@ -152,9 +152,9 @@ def test_single_answers_are_exact_and_the_others_are_close(removal: Any) -> None
     np.testing.assert_allclose(answers[twice], truth[twice], atol=SAME)
     off = np.abs(answers - truth)[~twice]
     assert SAME < off.max() <= _far(low)
-    assert np.mean(off <= low.rounding * low._largest) > 0.9
-    assert low.precision.dtype == "bfloat16"
-    assert len(low.precision.exact) == 32
+    assert np.mean(off <= low.facts.rounding * low._largest) > 0.9
+    assert low.facts.precision.dtype == "bfloat16"
+    assert len(low.facts.precision.exact) == 32
     assert low.asked > full.asked
 
 
@@ -164,7 +164,7 @@ def test_the_same_coalitions_are_asked_twice_however_a_run_is_cut() -> None:
     whole(kept)
     for rows in (slice(0, 5), slice(5, 100), slice(100, 300)):
         parts(kept[rows])
-    np.testing.assert_allclose(whole.precision.exact, parts.precision.exact, atol=SAME)
+    np.testing.assert_allclose(whole.facts.precision.exact, parts.facts.precision.exact, atol=SAME)
 
 
 def test_what_rounding_has_in_common_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_what_rounding_has_in_common_is_taken_out(monkeypatch: pytest.MonkeyPatc
     kept = coalitions(game._features, 400)
     off = game(kept) - full(kept)
     assert np.abs(off).max() < 0.1
-    assert np.allclose(game.precision.shift, -offset.numpy(), atol=0.05)
+    assert np.allclose(game.facts.precision.shift, -offset.numpy(), atol=0.05)
 
 
 def test_an_answer_that_is_not_finite_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_an_answer_that_is_not_finite_is_asked_again(monkeypatch: pytest.MonkeyP
     answers = game(kept)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers, full(kept), atol=0.05)
-    assert np.isfinite(game.precision.exact - game.precision.rounded).all()
+    assert np.isfinite(game.facts.precision.exact - game.facts.precision.rounded).all()
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
@@ -217,9 +217,9 @@ def test_a_few_answers_in_half_precision_are_said_to_be_off_by_what_is_known_of_
     low, full = game_of(wrapped(dtype)), game_of(wrapped(None))
     kept = coalitions(low._features, 40)  # three of them are asked in both: too few to tell how far answers spread
     off = np.abs(low(kept) - full(kept)).max(axis=1)
-    assert len(low.precision.exact) == 3
-    assert np.mean(off <= low.rounding * low._largest) > 0.9
-    assert low.rounding >= torch.finfo(getattr(torch, dtype)).eps
+    assert len(low.facts.precision.exact) == 3
+    assert np.mean(off <= low.facts.rounding * low._largest) > 0.9
+    assert low.facts.rounding >= torch.finfo(getattr(torch, dtype)).eps
 
 
 def test_few_features_stay_in_full_precision() -> None:
@@ -329,7 +329,7 @@ def test_every_family_runs_in_half_precision(family: str) -> None:
     kept = coalitions(len(low.view(TEXT).document.words), 60)
     game = game_of(low, removal="delete")
     off = np.abs(game(kept) - game_of(full, removal="delete")(kept)).max()
-    assert game.precision.dtype == "bfloat16"
+    assert game.facts.precision.dtype == "bfloat16"
     assert off <= _far(game)
 
 

@@ -24,7 +24,7 @@ from limelight.explanation.reliability import moves_little, verdict, with_little
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.inputs.document import Document, Span
 from limelight.inputs.features import NOBODY, Features, Parts
-from limelight.models.interface import KnowsWords, Noting, Repeating
+from limelight.models.interface import facts_of
 
 
 def explained(
@@ -51,11 +51,10 @@ def explained(
         stated["approximation"] = accuracy.note
     if isinstance(accuracy, Sampled) and accuracy.freedom is not None:
         stated["freedom"] = accuracy.freedom
-    document, quantity, view = question.document, question.quantity, question.view
+    document, quantity, facts = question.document, question.quantity, facts_of(question.view)
     spans, sides = in_own_texts(document, question.features.spans)
-    notes = view.notes(quantity.output) if isinstance(view, Noting) else ()
-    unknown = view.unknown_words() if isinstance(view, KnowsWords) else frozenset()
-    if unknown:
+    notes = facts.notes(quantity.output)
+    if unknown := facts.unknown_words():
         stated["unknown"] = _made_of(unknown, question.features)
         notes = (*notes, _of_unknown(len(unknown), len(document.words)))
     explanation = Explanation(
@@ -91,7 +90,7 @@ def explained(
 
 def _accuracy(weights: Weights, view: object) -> Accuracy:
     """The accuracy of weights, none of which is exact where the model has noise that the method did not measure."""
-    if isinstance(view, Repeating) and not view.repeats_itself and not isinstance(weights.accuracy, Sampled):
+    if not facts_of(view).repeats_itself and not isinstance(weights.accuracy, Sampled):
         return Approximate("the model does not repeat itself: these are the weights of one of its answers")
     return weights.accuracy
 

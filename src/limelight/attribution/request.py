@@ -28,7 +28,7 @@ from limelight.errors import (
 from limelight.explainers.method import Conditions, Implementation, Method, Question, defaults, methods
 from limelight.explanation.result import Prediction
 from limelight.inputs.features import Features, Parts, Wanted, checked_kind, divided_words, features_of
-from limelight.models.interface import Divisible, KnowsReasons, Perturbable, Removal, View
+from limelight.models.interface import Divisible, Perturbable, Removal, View, facts_of
 from limelight.models.outputs import Output, Quantity, probabilities
 
 _SEED_BITS = 128
@@ -231,7 +231,7 @@ def check_removal(view: View, removal: Removal) -> Perturbable:
     if isinstance(view, Perturbable) and removal in view.removals:
         return view
     offered = " or ".join(map(repr, view.removals)) if isinstance(view, Perturbable) else "no removal"
-    why = view.reason_against(removal) if isinstance(view, KnowsReasons) else ""
+    why = facts_of(view).reason_against(removal)
     raise CapabilityError(f"this model does not take words out by {shown(removal)}{why}: use {offered}")
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from limelight.core.arrays import Array, Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.inputs.features import NOBODY, Features
 from limelight.models.counting_game import checked_coalitions, first_rows
-from limelight.models.interface import Game, Noisy, Perturbable, Removal, View
+from limelight.models.interface import Game, GameFacts, Perturbable, Removal, View, game_of
 
 
 class Answers:
@@ -55,13 +56,13 @@ class Answers:
     def game(self) -> Game:
         """What the model is asked through, by all methods and measures."""
         if self._game is None:
-            self._game = self._view.game(self._features, self._removal)
+            self._game = game_of(self._view, self._features, self._removal)
         return self._game
 
     @property
     def noise(self) -> float:
         """How far the model's logits of the whole text moved when it was asked again."""
-        return self._game.noise if isinstance(self._game, Noisy) else 0.0
+        return 0.0 if self._game is None else self._game.facts.noise
 
     def want(self, kept: Coalitions) -> None:
         """These will be asked for: the next call computes them together with all others."""
@@ -79,8 +80,7 @@ class Answers:
 
     def once_more(self, kept: Coalitions, time: int) -> Floats:
         """Logits of a noisy function that are asked for again, and not remembered."""
-        assert isinstance(self.game, Noisy)
-        return self._counted(lambda: cast(Noisy, self.game).again(kept, time))
+        return self._counted(lambda: self.game.again(kept, time))
 
     def _counted(self, ask: Callable[[], Floats]) -> Floats:
         before = self.game.asked
@@ -122,12 +122,22 @@ def _keys(kept: Coalitions) -> list[bytes]:
 # ── methods that share them ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class SharedGame:
+class SharedGame(Game):
     """A game whose answers are remembered. `asked` counts as if nobody had asked before: what a method costs alone."""
+
+    asked = 0
 
     def __init__(self, answers: Answers, progress: Progress) -> None:
         self._answers, self._progress = answers, progress
-        self.asked = 0
+
+    @property
+    def facts(self) -> GameFacts:
+        """Those of the game; whether company moves its answers is no matter here."""
+        return replace(self._answers.game.facts, beside=0.0)
+
+    @property
+    def step(self) -> int:
+        return self._answers.game.step
 
     def __call__(self, kept: Coalitions) -> Floats:
         spent, before = self._answers.spent, kept[self._answers.knows(kept)]
@@ -136,33 +146,11 @@ class SharedGame:
         self._progress.advance(len(kept))
         return logits
 
-
-class SharedNoisyGame(SharedGame):
-    """The same of a function that may answer differently when it is asked again."""
-
-    @property
-    def noise(self) -> float:
-        return self._answers.noise
-
     def again(self, kept: Coalitions, time: int) -> Floats:
         spent = self._answers.spent
         logits = self._answers.once_more(kept, time)
         self.asked += self._answers.spent - spent
         return logits
-
-
-_SAID_BY_GAMES = ("notices", "rounding", "clipped", "precision", "step")
-
-
-def _shared_game(answers: Answers, progress: Progress) -> Game:
-    """It says of itself what the game says: views and methods look which attributes there are."""
-    said = {name: _passed_on(name) for name in _SAID_BY_GAMES if hasattr(answers.game, name)}
-    shared = SharedNoisyGame if isinstance(answers.game, Noisy) else SharedGame
-    return cast(Game, type(shared.__name__, (shared,), said)(answers, progress))
-
-
-def _passed_on(name: str) -> property:
-    return property(lambda self: getattr(self._answers.game, name))
 
 
 def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Answers]]) -> View:
@@ -177,7 +165,7 @@ def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Ans
     def game(own: Features, removal: Removal, progress: Progress = SILENT) -> Game:
         if removal not in remembered or own.owned != features.owned:
             return original(own, removal, progress)
-        return _shared_game(remembered[removal], progress)
+        return SharedGame(remembered[removal], progress)
 
     try:
         shared: Any = copy.copy(view)

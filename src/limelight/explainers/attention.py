@@ -21,7 +21,7 @@ import numpy as np
 from limelight.core.arrays import Array, Floats, Integers
 from limelight.errors import ParameterError, shown
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.models.interface import AttentionLayers, Attentions, Attentive, Layered, Rounded, rounding_of
+from limelight.models.interface import AttentionLayers, Attentions, Attentive, Layered, facts_of
 
 LAST = -1
 _ROUNDING = float(np.finfo(np.float32).eps)
@@ -72,7 +72,7 @@ def _summed(question: Question[Any], windows: Sequence[Window], per_position: Ca
     for window in windows:
         total += window.part * question.per_feature(per_position(window), window.words)
     # Many layers round more often than one: what a view knows of its logits holds for what they are made of.
-    rounding = max(_ROUNDING, rounding_of(question.view)) if isinstance(question.view, Rounded) else _ROUNDING
+    rounding = max(_ROUNDING, facts_of(question.view).rounding or 0.0)
     return Weights(total, Exact(), evaluations=sum(window.forwards for window in windows), rounding=rounding)
 
 

@@ -58,7 +58,7 @@ from limelight.explainers.surrogate import (
     tells_errors,
     too_narrow,
 )
-from limelight.models.interface import ROUNDING, FoldedView, Perturbable, RatioView, Removal
+from limelight.models.interface import ROUNDING, FoldedView, Perturbable, RatioView, Removal, game_of
 from limelight.statistics.sample_size import samples_for_stable_top
 from limelight.theory import values as theory
 from limelight.theory.lime_kernel import kernel_by_size
@@ -262,7 +262,9 @@ def sampled_coefficients(
     question = narrowed(question)
     d = len(question.features)
     check_samples(d, settings.n_samples)
-    games = [OutputGame(question.view.game(question.features, removal), [question.quantity]) for removal in removals]
+    games = [
+        OutputGame(game_of(question.view, question.features, removal), [question.quantity]) for removal in removals
+    ]
     rng, coefficients = np.random.default_rng(seed), np.empty((len(removals), runs, d))
     for run in range(runs):
         kept = sample_coalitions(d, settings.n_samples, rng, settings.original_first)

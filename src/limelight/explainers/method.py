@@ -38,12 +38,7 @@ from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, ParameterError, known_name, shown
 from limelight.inputs.document import Document
 from limelight.inputs.features import Features
-from limelight.models.interface import (
-    CAPABILITIES,
-    Cheap,
-    Removal,
-    View,
-)
+from limelight.models.interface import CAPABILITIES, Removal, View, facts_of
 from limelight.models.outputs import Output, Quantity
 
 if TYPE_CHECKING:
@@ -434,7 +429,7 @@ def defaults(
     view: View, conditions: Conditions, features: Features, options: Sequence[str]
 ) -> list[tuple[Method, Implementation]]:
     """The methods, with their implementations, that are shown where none is named."""
-    is_cheap = isinstance(view, Cheap) and view.cheap
+    is_cheap = facts_of(view).cheap
     candidates = methods() if is_cheap else tuple(map(find, OF_OTHERS))
     implementations = [(one, one.implementation_for(view, conditions, features, options)) for one in candidates]
     return [

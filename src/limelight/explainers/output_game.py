@@ -15,17 +15,10 @@ from limelight.explainers.method import Question
 from limelight.explainers.sampling.nondeterminism import AnswerNoise, Repeated
 from limelight.models.interface import (
     ROUNDING,
-    STEP,
-    Accompanied,
-    Clipping,
     Game,
-    Noisy,
-    NotingGame,
-    Paced,
     Perturbable,
-    Rounded,
-    RoundedAnswers,
     SeenAlong,
+    game_of,
     rounding_of,
 )
 from limelight.models.outputs import Quantity
@@ -70,18 +63,23 @@ class OutputGame:
     @property
     def step(self) -> int:
         """How many coalitions are best asked for between two looks at the clock."""
-        return self._game.step if isinstance(self._game, Paced) else STEP
+        return self._game.step
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader must know of the answers: probabilities themselves are as the model gave them."""
-        if not isinstance(self._game, NotingGame) or self._quantities[0].output == "probability":
-            return ()
-        return self._game.notices
+        return () if self._quantities[0].output == "probability" else self._game.facts.notices
 
     def warnings_of(self, i: int) -> tuple[str, ...]:
         """What speaks against relying on the answers, for question i."""
-        return (*self._of_mask(i), *self._of_noise(), *self._of_company(), *self._of_clipping())
+        facts, said = self._game.facts, list(self._of_mask(i))
+        if facts.noise > 0.0:
+            said.append(_NOT_REPEATED.format(noise=facts.noise))
+        if facts.beside > 0.0:
+            said.append(_COMPANY.format(moved=facts.beside))
+        if facts.clipped > _OFTEN_CLIPPED and self._quantities[0].output != "probability":
+            said.append(_CLIPPED.format(share=f"{facts.clipped:.0%}".replace("%", " %")))
+        return tuple(said)
 
     def ask_about_mask(self, questions: Sequence[Question[Any]], singles: Floats | None = None) -> None:
         """See whether the mask moves the output by itself; `singles` (d, questions) as `mask_answers` takes them."""
@@ -95,41 +93,25 @@ class OutputGame:
     @property
     def noise(self) -> AnswerNoise | None:
         """How far answers to the same differ, where the game was seen to give such: some inputs are asked again."""
-        return self._repeated.noise(self._again) if isinstance(self._game, Noisy) and self._game.noise > 0.0 else None
+        return self._repeated.noise(self._again) if self._game.facts.noise > 0.0 else None
 
     def noise_of(self, i: int) -> dict[str, Any]:
         """For the diagnostics of question i: the standard deviation of a single answer, where it is noisy."""
         return {} if self.noise is None else {"noise": math.sqrt(float(self.noise.variance[i]))}
 
     def _again(self, kept: Coalitions, time: int) -> Floats:
-        assert isinstance(self._game, Noisy)
         logits = self._game.again(kept, time)
         return np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
 
-    def _of_noise(self) -> tuple[str, ...]:
-        if not isinstance(self._game, Noisy) or self._game.noise <= 0.0:
-            return ()
-        return (_NOT_REPEATED.format(noise=self._game.noise),)
-
-    def _of_company(self) -> tuple[str, ...]:
-        if not isinstance(self._game, Accompanied) or self._game.beside <= 0.0:
-            return ()
-        return (_COMPANY.format(moved=self._game.beside),)
-
-    def _of_clipping(self) -> tuple[str, ...]:
-        if not isinstance(self._game, Clipping) or self._quantities[0].output == "probability":
-            return ()
-        share = f"{self._game.clipped:.0%}".replace("%", " %")
-        return (_CLIPPED.format(share=share),) if self._game.clipped > _OFTEN_CLIPPED else ()
-
     def __call__(self, kept: Coalitions) -> Floats:
         logits = self._game(kept)
-        part = self._game.rounding if isinstance(self._game, Rounded) else self._of_logits
-        self.rounding = np.maximum(self.rounding, [rounded(logits, q, part) for q in self._quantities])
+        facts = self._game.facts
+        of_logits = self._of_logits if facts.rounding is None else facts.rounding
+        self.rounding = np.maximum(self.rounding, [rounded(logits, q, of_logits) for q in self._quantities])
         outputs = np.stack([quantity.of(logits) for quantity in self._quantities], axis=1)
         self._low = np.minimum(self._low, outputs.min(axis=0, initial=np.inf))
         self._high = np.maximum(self._high, outputs.max(axis=0, initial=-np.inf))
-        if isinstance(self._game, Noisy) and self._game.noise > 0.0:
+        if facts.noise > 0.0:
             self._repeated.remember(kept, outputs)
         return outputs
 
@@ -139,7 +121,7 @@ class OutputGame:
         `shift` was added to them, and `spread` is the standard deviation of what is left. `weights`: were all of that a
         sum over features that are kept half of the time, it would be theirs, root mean square.
         """
-        asked = self._game.precision if isinstance(self._game, RoundedAnswers) else None
+        asked = self._game.facts.precision
         if asked is None:
             return {}
         of, k = self._quantities[i].of, len(asked.exact)
@@ -210,10 +192,9 @@ def asked_together(questions: Sequence[Question[Perturbable]], coalitions: int, 
         questions = [narrowed(questions[0])]
     first = questions[0]
     first.progress.begin("asking the model", coalitions)
-    game = first.view.game(first.features, first.removal, first.progress)
-    together = OutputGame(game, [question.quantity for question in questions], rounding_of(game, first.view))
-    if isinstance(game, Accompanied):
-        game.look_around()
+    game = game_of(first.view, first.features, first.removal, first.progress)
+    together = OutputGame(game, [question.quantity for question in questions], rounding_of(first.view))
+    game.look_around()
     if about_mask:
         together.ask_about_mask(questions)
     return together

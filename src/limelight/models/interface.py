@@ -8,6 +8,7 @@ own; a method names the one it needs, and nothing else connects the two. A view 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -79,52 +80,50 @@ class Divisible(Protocol):
         """The same text, with these words."""
 
 
-@runtime_checkable
-class Cheap(Protocol):
-    """A view that says whether its model answers so fast that every method is shown by default."""
-
-    @property
-    def cheap(self) -> bool: ...
-
-
-@runtime_checkable
-class Noting(Protocol):
-    """A view that has something to say of an output, which every reader of an explanation must know."""
-
-    def notes(self, output: Output) -> tuple[str, ...]: ...
-
-
-@runtime_checkable
-class Repeating(Protocol):
-    """A view that knows whether its model, asked twice about one input, says the same."""
-
-    @property
-    def repeats_itself(self) -> bool: ...
-
-
-@runtime_checkable
-class NotingGame(Protocol):
-    """A game that has something to say of the logits that it answered with so far."""
-
-    @property
-    def notices(self) -> tuple[str, ...]: ...
-
-
 ROUNDING = 1e-6
 """How far logits are rounded where a view does not say: a few times the precision of float32."""
 
 
-@runtime_checkable
-class Rounded(Protocol):
-    """A view, or a game, that knows how far its logits are rounded, as a part of the largest of them."""
+class ViewFacts:
+    """What a view may know of its model beside its capabilities; it inherits this to state any of it."""
 
     @property
-    def rounding(self) -> float: ...
+    def cheap(self) -> bool:
+        """Whether the model answers so fast that every method is shown by default."""
+        return False
+
+    @property
+    def repeats_itself(self) -> bool:
+        """Whether the model, asked twice about one input, says the same."""
+        return True
+
+    @property
+    def rounding(self) -> float | None:
+        """How far logits are rounded, as a fraction of the largest; None where that is not known."""
+        return None
+
+    def unknown_words(self) -> frozenset[int]:
+        """The numbers of the document's words that the model does not know, and reads as one and the same."""
+        return frozenset()
+
+    def notes(self, output: Output) -> tuple[str, ...]:
+        """What every reader of an explanation of this output must know."""
+        return ()
+
+    def reason_against(self, removal: Removal) -> str:
+        """Why a removal is not offered: a clause that follows "by 'mask'"; empty where there is no more to say."""
+        return ""
 
 
-def rounding_of(*asked: object) -> float:
-    """What the first of them that knows it says."""
-    return next((one.rounding for one in asked if isinstance(one, Rounded)), ROUNDING)
+def facts_of(view: object) -> ViewFacts:
+    """What a view states of its model; the defaults for a view that inherits none of it."""
+    return view if isinstance(view, ViewFacts) else ViewFacts()
+
+
+def rounding_of(view: object) -> float:
+    """How far a view's logits are rounded, as a fraction of the largest."""
+    stated = facts_of(view).rounding
+    return ROUNDING if stated is None else stated
 
 
 @dataclass(frozen=True)
@@ -140,57 +139,6 @@ class AskedTwice:
     exact: Floats
     rounded: Floats
     shift: Floats
-
-
-@runtime_checkable
-class RoundedAnswers(Protocol):
-    """A game that asks a model in a lower precision than its own."""
-
-    @property
-    def precision(self) -> AskedTwice | None:
-        """None where it has not done so yet."""
-
-
-@runtime_checkable
-class KnowsWords(Protocol):
-    """A view that can tell the words that its model knows from those that it reads as one and the same."""
-
-    def unknown_words(self) -> frozenset[int]:
-        """The numbers of the document's words that the model does not know."""
-
-
-@runtime_checkable
-class Clipping(Protocol):
-    """A game that cuts logits which would be infinite."""
-
-    @property
-    def clipped(self) -> float:
-        """The share of the coalitions answered so far whose logits were cut."""
-
-
-STEP = 256
-"""Coalitions that are asked for between two looks at the clock, where a game does not say."""
-
-
-@runtime_checkable
-class Paced(Protocol):
-    """A game that answers many coalitions at once."""
-
-    @property
-    def step(self) -> int:
-        """How many are best asked for between two looks at the clock."""
-
-
-@runtime_checkable
-class Noisy(Protocol):
-    """A game of a function that may answer differently when it is asked the same again."""
-
-    @property
-    def noise(self) -> float:
-        """How far its logits of the whole text moved when it was asked again; 0 where that is rounding."""
-
-    def again(self, kept: Coalitions, time: int) -> Floats:
-        """Logits of coalitions that were asked for before, asked for once more: for the time number 1, 2, …"""
 
 
 @dataclass(frozen=True)
@@ -224,18 +172,6 @@ class Masking(Protocol):
         """
 
 
-@runtime_checkable
-class Accompanied(Protocol):
-    """A game of a function whose answer to a text may depend on the texts that it is given beside it."""
-
-    @property
-    def beside(self) -> float:
-        """How far logits of a text moved when it was asked about in a batch; 0 where that is rounding."""
-
-    def look_around(self) -> None:
-        """Ask about a text alone and in a batch."""
-
-
 class Memo:
     """What a view has computed already: each thing once, also where several threads ask for it."""
 
@@ -258,14 +194,77 @@ class Memo:
 # ── capabilities ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Game(Protocol):
+STEP = 256
+"""Coalitions that are asked for between two looks at the clock, where a game does not say."""
+
+
+@dataclass(frozen=True)
+class GameFacts:
+    """What a game knows of the answers that it gave so far.
+
+    `rounding`: how far logits are rounded, as a fraction of the largest; None: as far as the view's. `notices`: what a
+    reader must know of the logits. `clipped`: the fraction of answers whose logits would be infinite, and were cut.
+    `precision`: what was measured of answers in a lower precision. `noise`: how far the logits of the whole text moved
+    when it was asked again, and `beside`, when it was asked in a batch; 0 where that is rounding.
+    """
+
+    rounding: float | None = None
+    notices: tuple[str, ...] = ()
+    clipped: float = 0.0
+    precision: AskedTwice | None = None
+    noise: float = 0.0
+    beside: float = 0.0
+
+
+class Game(ABC):
     """The model as a function of which features are kept: logits (n, C) of a matrix of coalitions (n, d)."""
 
     @property
+    @abstractmethod
     def asked(self) -> int:
         """How many inputs the model was given so far: a game may know one that it was given before."""
 
+    @abstractmethod
     def __call__(self, kept: Coalitions) -> Floats: ...
+
+    @property
+    def facts(self) -> GameFacts:
+        """What is known of the answers so far."""
+        return GameFacts()
+
+    @property
+    def step(self) -> int:
+        """How many coalitions are best asked for between two looks at the clock."""
+        return STEP
+
+    def again(self, kept: Coalitions, time: int) -> Floats:
+        """Logits of coalitions that were asked for before, asked for once more: for the time number 1, 2, …"""
+        return self(kept)
+
+    def look_around(self) -> None:
+        """Ask about a text alone and in a batch, where the answer to it may depend on the texts beside it."""
+        return
+
+
+class PlainGame(Game):
+    """A game that does not inherit from `Game`: it has `asked`, and can be called."""
+
+    def __init__(self, game: Any) -> None:
+        self._game = game
+
+    @property
+    def asked(self) -> int:
+        return int(self._game.asked)
+
+    def __call__(self, kept: Coalitions) -> Floats:
+        logits: Floats = self._game(kept)
+        return logits
+
+
+def game_of(view: Perturbable, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
+    """The game of a view, whoever wrote it."""
+    game = view.game(features, removal, progress)
+    return game if isinstance(game, Game) else PlainGame(game)
 
 
 @runtime_checkable
@@ -277,14 +276,6 @@ class Perturbable(Protocol):
 
     def game(self, features: Features, removal: Removal, progress: Progress = SILENT) -> Game:
         """`progress` advances by one for each coalition that is answered."""
-
-
-@runtime_checkable
-class KnowsReasons(Protocol):
-    """A view that can say why a removal is not offered."""
-
-    def reason_against(self, removal: Removal) -> str:
-        """A clause that follows "by 'mask'"; empty where there is no more to say."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,19 +18,15 @@ from limelight.models.blackbox.variants import Variants, with_inserted
 from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.models.interface import (
     ROUNDING,
-    Accompanied,
     Answered,
-    Clipping,
     Divisible,
+    Game,
+    GameFacts,
     Masking,
     Memo,
-    Noisy,
-    Noting,
-    NotingGame,
     Perturbable,
     Removal,
-    Rounded,
-    View,
+    ViewFacts,
 )
 from limelight.models.outputs import OF_FUNCTIONS, Kind, Output
 
@@ -53,7 +49,7 @@ _LOGITS: dict[Kind, str] = {
 }
 
 
-class BlackBoxView:
+class BlackBoxView(ViewFacts, Perturbable, Masking, Divisible):
     """What methods see of a function and a text."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
@@ -121,11 +117,13 @@ class BlackBoxView:
         return Answered(logits, asked)
 
 
-class TextGame:
+class TextGame(Game):
     """Logits of a text without some of its words; the same set of words is asked for once in a call.
 
     `asked` counts what the function was given: what a cache knew is not among it.
     """
+
+    asked = 0
 
     def __init__(
         self,
@@ -142,14 +140,22 @@ class TextGame:
         """
         self._model, self._variants, self._features, self._progress = model, variants, features, progress
         self._predicted = predicted
-        self.asked = 0
-        self.noise = self.beside = 0.0
+        self._noise = self._beside = 0.0
         self._document, self._largest, self._off = document, 0.0, 0.0
         self._answers = self._clipped = 0
         self._clipped_labels = np.zeros(len(model.labels), dtype=bool)
 
     @property
-    def notices(self) -> tuple[str, ...]:
+    def facts(self) -> GameFacts:
+        return GameFacts(
+            rounding=self._rounding(),
+            notices=self._notices(),
+            clipped=self._clipped / max(self._answers, 1),
+            noise=self._noise,
+            beside=self._beside,
+        )
+
+    def _notices(self) -> tuple[str, ...]:
         """How many of the answers so far hold probabilities that were moved away from 0 or 1."""
         if not self._clipped:
             return ()
@@ -160,11 +166,6 @@ class TextGame:
             f"{FLOOR:g} (of {', '.join(names[:_LABELS_SHOWN])}{more}): it is taken to be that far from it, since the "
             "log-odds of 0 and 1 are infinite",
         )
-
-    @property
-    def clipped(self) -> float:
-        """The share of such answers."""
-        return self._clipped / max(self._answers, 1)
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = checked_coalitions(kept, self._features)
@@ -204,13 +205,12 @@ class TextGame:
             return
         company = Company(self._model, self._document, self._predicted)
         try:
-            self.beside = company.moves()
+            self._beside = company.moves()
         finally:
             self.asked += company.asked
 
-    @property
-    def rounding(self) -> float:
-        """How far logits are rounded, as a part of the largest: by half precision, where answers come in it."""
+    def _rounding(self) -> float:
+        """How far logits are rounded, as a fraction of the largest: by half precision, where answers come in it."""
         if self._model.unit <= _COARSE or not self._largest:
             return ROUNDING
         return max(ROUNDING, self._off / self._largest)
@@ -240,38 +240,15 @@ class TextGame:
             before = self.again(whole, 1)[0]
         apart = moved(answer, before, kind, unit)
         if not apart or self._model.keeps_answers:
-            self.noise = apart
+            self._noise = apart
             return
         again = [self.again(whole, time)[0] for time in range(1, ALONE_AGAIN + 1)]
         if any(moved(own, before, kind, unit) for own in again):
-            self.noise = apart
+            self._noise = apart
         else:
-            self.beside = max(self.beside, apart)
+            self._beside = max(self._beside, apart)
 
     def _texts_at_once(self) -> int:
         """Whole batches where several of them fit."""
         fitting, batch = max(1, _CHARACTERS_AT_ONCE // max(1, self._variants.longest)), self._model.batch_texts
         return fitting if fitting < batch else fitting - fitting % batch
-
-
-if TYPE_CHECKING:
-
-    class _Claimed(View, Perturbable, Divisible, Noting, Masking, Protocol): ...
-
-    def _is_what_it_claims(view: BlackBoxView) -> _Claimed:
-        return view
-
-    def _notes(game: TextGame) -> NotingGame:
-        return game
-
-    def _clips(game: TextGame) -> Clipping:
-        return game
-
-    def _may_be_noisy(game: TextGame) -> Noisy:
-        return game
-
-    def _knows_its_rounding(game: TextGame) -> Rounded:
-        return game
-
-    def _looks_around(game: TextGame) -> Accompanied:
-        return game

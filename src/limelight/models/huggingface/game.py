@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,17 +12,20 @@ from limelight.models.counting_game import AnsweredCoalitions, checked_coalition
 from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
-from limelight.models.interface import STEP, Noisy
+from limelight.models.interface import STEP, Game, GameFacts
 
 _ROWS_AT_ONCE = 2**16
 """Variants that are on the device at once, and among which the same one is computed once."""
 
 
-class TokenGame:
+class TokenGame(Game):
     """Logits of a document under each row of kept (True) and removed (False) features.
 
-    A document that is read in several windows has the mean of their logits, each weighted with its part.
+    A document that is read in several windows has the mean of their logits, each weighted with its part. `noise`: how
+    far logits moved when a model that does not repeat itself was asked again.
     """
+
+    asked = 0
 
     def __init__(
         self,
@@ -36,11 +38,11 @@ class TokenGame:
         classes: int,
         progress: Progress,
         batching: Batching = "padded",
+        noise: float = 0.0,
     ) -> None:
-        self._batching = batching
+        self._batching, self.noise = batching, noise
         self.tree, self._runner, self._windows = tree, runner, list(zip(variants, parts, strict=True))
         self._features, self.classes, self._progress = features, classes, progress
-        self.asked = 0
 
     def on(self, tree: Tree, progress: Progress | None = None) -> TokenGame:
         """The same inputs for another tree, or told to another progress; it counts for itself what it asks."""
@@ -55,7 +57,12 @@ class TokenGame:
             classes=self.classes,
             progress=told,
             batching=self._batching,
+            noise=self.noise,
         )
+
+    @property
+    def facts(self) -> GameFacts:
+        return GameFacts(noise=self.noise)
 
     @property
     def step(self) -> int:
@@ -87,21 +94,8 @@ class TokenGame:
         )
         return logits[which]
 
-
-class NoisyTokenGame(TokenGame):
-    """A game of a model that does not repeat itself: `noise` is how far its logits moved when it was asked again."""
-
-    noise = 0.0
-
     def again(self, kept: Coalitions, time: int) -> Floats:
-        """The same coalitions, asked for once more."""
         once_more = self.on(self.tree, SILENT)
         logits = once_more(kept)
         self.asked += once_more.asked
         return logits
-
-
-if TYPE_CHECKING:
-
-    def _is_noisy(game: NoisyTokenGame) -> Noisy:
-        return game

@@ -14,8 +14,6 @@ An answer that is not finite in half precision is asked again in full.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats
@@ -23,7 +21,7 @@ from limelight.core.progress import SILENT
 from limelight.models.counting_game import checked_coalitions
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.module_copy import Tree
-from limelight.models.interface import AskedTwice, Game, Rounded, RoundedAnswers
+from limelight.models.interface import AskedTwice, Game, GameFacts
 
 FEW_FEATURES = 12
 """Up to so many a game stays in full precision: its 4,096 coalitions are soon asked, and may be asked completely."""
@@ -34,7 +32,7 @@ _ENOUGH = 8
 """So many comparisons tell how far answers spread; with fewer, what is known of the precision in general is stated."""
 
 
-class RoundedGame:
+class RoundedGame(Game):
     """`exact` asked as little as possible, and the same of a tree in half precision for the rest."""
 
     def __init__(self, exact: TokenGame, tree: Tree, features: int, known: tuple[float, float]) -> None:
@@ -56,10 +54,13 @@ class RoundedGame:
         return self._exact.step
 
     @property
-    def rounding(self) -> float:
-        """How far an answer may be off, as a part of the largest logit: what is left of the measured differences."""
+    def facts(self) -> GameFacts:
+        asked = self._compared()
+        return GameFacts(rounding=self._rounding(asked), precision=asked)
+
+    def _rounding(self, asked: AskedTwice | None) -> float:
+        """How far an answer may be off, as a fraction of the largest logit: what is left of measured differences."""
         full, half = self._known
-        asked = self.precision
         if asked is None:
             return full
         if len(asked.exact) < _ENOUGH or not self._largest:
@@ -68,8 +69,7 @@ class RoundedGame:
         spread = float(np.sqrt((left**2).sum(axis=0) / (len(left) - 1)).max())
         return max(full, _DEVIATIONS * spread / self._largest)
 
-    @property
-    def precision(self) -> AskedTwice | None:
+    def _compared(self) -> AskedTwice | None:
         """What was measured, or None where nothing was asked in half precision."""
         if not self._rounded.asked:
             return None
@@ -111,15 +111,3 @@ class RoundedGame:
         differences = [exact - rounded for exact, rounded in self._both]
         count = sum(map(len, differences))
         return np.concatenate(differences).sum(axis=0) / count if count else np.zeros(self._exact.classes)
-
-
-if TYPE_CHECKING:
-
-    def _is_a_game(game: RoundedGame) -> Game:
-        return game
-
-    def _is_rounded(game: RoundedGame) -> Rounded:
-        return game
-
-    def _tells(game: RoundedGame) -> RoundedAnswers:
-        return game

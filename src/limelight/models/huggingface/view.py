@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from limelight.inputs.features import Features
 from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
 from limelight.models.huggingface.batching import Company
 from limelight.models.huggingface.configuration import mask_of
-from limelight.models.huggingface.game import NoisyTokenGame, TokenGame
+from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
@@ -35,16 +35,13 @@ from limelight.models.interface import (
     Divisible,
     Gradients,
     Integrable,
-    KnowsWords,
     Layered,
     Masking,
     Memo,
     PathGradients,
     Perturbable,
     Removal,
-    Repeating,
-    Rounded,
-    View,
+    ViewFacts,
 )
 from limelight.models.outputs import OUTPUTS, Kind, Output
 
@@ -58,7 +55,7 @@ _ROUNDING = {torch.float64: 1e-12, torch.float32: 2.0**-19, torch.float16: 2.0**
 1.4e-3 and 3e-2 for some of 64 coalitions of a text, and half as much or less for most."""
 
 
-class HuggingFaceView:
+class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Layered, Differentiable, Integrable):
     """What methods see: attention of every layer, gradients, embedding paths, and games by forward passes.
 
     A text that is read in several windows has the mean of their logits; each window's part goes into what it tells.
@@ -159,7 +156,8 @@ class HuggingFaceView:
             )
         tree = self._model.trees.plain()
         company = self._in_company()
-        game = (TokenGame if self.repeats_itself else NoisyTokenGame)(
+        noise = 0.0 if self.repeats_itself else (company.moved or 0.0) * float(np.abs(self.logits).max())
+        game = TokenGame(
             tree,
             self._model.runner,
             [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
@@ -168,11 +166,10 @@ class HuggingFaceView:
             classes=len(self.labels),
             progress=progress,
             batching=company.batching,
+            noise=noise,
         )
-        if isinstance(game, NoisyTokenGame):
-            game.noise = (company.moved or 0.0) * float(np.abs(self.logits).max())
-            return game
-        rounded = None if len(features) <= FEW_FEATURES else self._model.rounded_tree()
+        few = len(features) <= FEW_FEATURES
+        rounded = self._model.rounded_tree() if self.repeats_itself and not few else None
         if rounded is None:
             return game
         known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
@@ -317,24 +314,3 @@ def single_input(window: TokenWindow, device: torch.device) -> Inputs:
     """A window as a batch of one."""
     ids = torch.from_numpy(window.ids)[None].to(device)
     return Inputs(ids, torch.from_numpy(window.types)[None].to(device) if window.types.any() else None)
-
-
-if TYPE_CHECKING:
-
-    class _Claimed(
-        View,
-        Rounded,
-        KnowsWords,
-        Divisible,
-        Perturbable,
-        Attentive,
-        Layered,
-        Differentiable,
-        Integrable,
-        Masking,
-        Repeating,
-        Protocol,
-    ): ...
-
-    def _is_what_it_claims(view: HuggingFaceView) -> _Claimed:
-        return view

@@ -6,7 +6,7 @@ Everything is computed in float64 with NumPy: the arrays are small, and starting
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,15 @@ from limelight.models.interface import (
     Attentive,
     Differentiable,
     FoldedView,
+    Game,
+    GameFacts,
     Gradients,
-    KnowsWords,
     Memo,
     Perturbable,
     RatioView,
     Removal,
-    Rounded,
-    View,
+    SeenAlong,
+    ViewFacts,
 )
 from limelight.models.outputs import OUTPUTS, Kind
 from limelight.models.words.classifier import sinusoidal_positions
@@ -58,7 +59,7 @@ Answers = Callable[[Coalitions], Floats]
 """From coalitions (n, d) to logits (n, C)."""
 
 
-class AttentionView:
+class AttentionView(ViewFacts, Perturbable, Attentive, Differentiable, RatioView, FoldedView, SeenAlong):
     """What methods see: attentions, gradients, games, and the exact values that a single layer has."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
@@ -244,21 +245,25 @@ class AttentionView:
         return slice(1, 1 + len(self.document.words))
 
 
-class AttentionGame:
+class AttentionGame(Game):
     """Logits of the document with features removed, from folded tables alone: no string is rebuilt.
 
     Many classes are answered a part at a time, so that memory does not grow with their number.
     """
 
+    asked = 0
     step = 2048
     """Coalitions that are asked for between two looks at the clock: a few milliseconds."""
 
     def __init__(self, view: AttentionView, features: Features, removal: Removal, progress: Progress) -> None:
         self._view, self._features, self._removal = view, features, removal
-        self._progress, self.asked = progress, 0
-        # Deleted words are summed in the precision of the weights.
-        self.rounding = _OF_FLOAT64 if removal == "mask" else ROUNDING
+        self._progress = progress
         self._answers = None if view.has_many_classes else self._answers_of(view)
+
+    @property
+    def facts(self) -> GameFacts:
+        """Deleted words are summed in the precision of the weights."""
+        return GameFacts(rounding=_OF_FLOAT64 if self._removal == "mask" else ROUNDING)
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = np.asarray(kept, dtype=bool)
@@ -287,16 +292,6 @@ class AttentionGame:
             return view.ratio_game(self._features).evaluate
         tables, owners = view.deletion_tables(), self._features.owners
         return lambda kept: tables.logits_of_arrays(present_words(kept, owners))
-
-
-if TYPE_CHECKING:
-
-    class _Claimed(
-        View, Rounded, KnowsWords, Perturbable, Attentive, Differentiable, RatioView, FoldedView, Protocol
-    ): ...
-
-    def _is_what_it_claims(view: AttentionView) -> _Claimed:
-        return view
 
 
 class ReadTogether:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,13 +18,13 @@ from limelight.models.interface import (
     Attentions,
     Attentive,
     Differentiable,
+    Game,
     Gradients,
-    KnowsWords,
     Layered,
     Memo,
     Perturbable,
     Removal,
-    View,
+    ViewFacts,
 )
 from limelight.models.outputs import OUTPUTS, Kind
 from limelight.theory.deletion import present_words
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from limelight.models.words.transformer import TransformerClassifier
 
 
-class TransformerView:
+class TransformerView(ViewFacts, Perturbable, Attentive, Layered, Differentiable):
     """What methods see: attention of every layer, gradients, and games by forward passes."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
@@ -93,15 +93,16 @@ class TransformerView:
         return TransformerGame(self._model, self._model.ids_of(self.document), features, removal, progress)
 
 
-class TransformerGame:
+class TransformerGame(Game):
     """Logits of the document with features removed, by forward passes over token numbers."""
+
+    asked = 0
 
     def __init__(
         self, model: TransformerClassifier, words: Integers, features: Features, removal: Removal, progress: Progress
     ) -> None:
         self._model, self._words, self._owners, self._progress = model, words, features.owners, progress
         self._build = self._masked if removal == "mask" else self._deleted
-        self.asked = 0
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = np.asarray(kept, dtype=bool)
@@ -130,11 +131,3 @@ class TransformerGame:
         row, word = there.nonzero()
         ids[row, there.cumsum(axis=1)[row, word]] = self._words[word]
         return ids
-
-
-if TYPE_CHECKING:
-
-    class _Claimed(View, KnowsWords, Perturbable, Attentive, Layered, Differentiable, Protocol): ...
-
-    def _is_what_it_claims(view: TransformerView) -> _Claimed:
-        return view
