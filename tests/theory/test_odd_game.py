@@ -8,14 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from limelight.theory.odd_game import OddGame, sign_moments, size_weights
+from limelight.theory.odd_game import means_with_sign, sign_moments, size_weights
 
 
-def random_game(d: int) -> OddGame:
-    rng = np.random.default_rng(d)
-    c, v, w, linear = rng.normal(size=(4, d))
-    v[::2] = 0.0
-    return OddGame(linear, c, rng.normal(size=5), v, w)
+def by_definition(c: np.ndarray, strong: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Values of the games for signs (n, d): (4 + 2 strong, n)."""
+    p, m = x @ c, x.mean(axis=1)
+    return np.stack([m**3, m**2 * p, m * p**2, p**3, *(p**2 * x[:, strong].T), *(m * p * x[:, strong].T)])
 
 
 def shapley_by_subsets(f: dict[tuple[int, ...], float], d: int) -> np.ndarray:
@@ -42,19 +41,23 @@ def shapley_from_signs(with_sign: np.ndarray, total: float) -> np.ndarray:
 
 @pytest.mark.parametrize("d", [2, 3, 5, 8])
 def test_means_and_shapley_values_equal_enumeration(d: int) -> None:
-    game = random_game(d)
+    rng = np.random.default_rng(d)
+    c, strong = rng.normal(size=d), np.arange(1, d, 2)
     signs = list(itertools.product((-1, 1), repeat=d))
     x = np.array(signs, dtype=np.float64)
-    g = game.of(x)
-    np.testing.assert_allclose(game.of(-x), -g, atol=1e-12)
+    games = by_definition(c, strong, x)
     removed = (x < 0).sum(axis=1)
     weights, moments = size_weights(d), sign_moments(d)
-    expected = np.zeros(d)
+    expected = np.zeros((len(games), d))
     for s in range(1, d):
         rows = removed == s
-        expected += weights[s - 1] * (x[rows] * g[rows, None]).mean(axis=0)
+        expected += weights[s - 1] * (games[:, rows] @ x[rows]) / rows.sum()
         products = [x[rows][:, :k].prod(axis=1).mean() for k in range(min(d, 4) + 1)]
         np.testing.assert_allclose(moments[: len(products), s - 1], products, atol=1e-12)
-    np.testing.assert_allclose(game.means_with_sign(weights), expected, rtol=1e-10, atol=1e-10)
-    phi = shapley_from_signs(game.means_with_sign(weights), 2.0 * float(game.of(np.ones((1, d)))[0]))
+    found = means_with_sign(c, strong, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(means_with_sign(c, strong, weights, 3.0)[:4], 3.0 * found[:4], rtol=1e-12, atol=1e-12)
+    parts = rng.normal(size=len(games))
+    g = parts @ games
+    phi = shapley_from_signs(parts @ found, 2.0 * float(parts @ by_definition(c, strong, np.ones((1, d)))[:, 0]))
     np.testing.assert_allclose(phi, shapley_by_subsets(dict(zip(signs, g.tolist(), strict=True)), d), atol=1e-9)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory import removal_rankings, removal_search
-from limelight.theory.head_envelopes import Envelope, HeadPoints, Slopes, envelope_bound
+from limelight.theory.head_envelopes import Envelope, HeadPoints, envelope_bound
 from limelight.theory.head_optima import head_optima
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, LowestOutputs
@@ -103,11 +103,10 @@ def test_a_line_under_a_head_is_under_all_its_sets_and_what_lies_between_them(se
     tight = []
     for _ in range(40):
         at = rng.integers(x.shape[1])
-        slopes = Slopes(
-            rng.uniform(0.5, 1.5, (2, 1)) / x[:, [at]], -rng.uniform(0.5, 1.5, (2, 1)) * (y / x**2)[:, [at]]
-        )
+        beta = rng.uniform(0.5, 1.5, (2, 1)) / x[:, [at]]
+        slopes = np.stack([beta, -rng.uniform(0.5, 1.5, (2, 1)) * (y / x**2)[:, [at]]])
         alpha, _, _ = envelope.least(slopes)
-        least = (y / x - slopes.beta * y - slopes.gamma * x).min(axis=1)
+        least = (y / x - slopes[0] * y - slopes[1] * x).min(axis=1)
         assert (alpha[:, 0] <= least + 1e-9).all()
         tight.append((least - alpha[:, 0]).max())
         bound, _, _ = envelope_bound(points, base, every, np.array([size]), slopes, np.array([np.inf]), steps=1)

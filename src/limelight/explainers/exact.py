@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.core.threads import one_thread
-from limelight.explainers.method import Bounded, Question, Weights
+from limelight.explainers.method import Bounded, Method, Question, Weights
 from limelight.explainers.output_game import narrowed
 from limelight.inputs.features import Features
 from limelight.models.interface import FoldedView, RatioView
 from limelight.theory.moments import MOST_REPEATED, Moments
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.values import ExactValues, moments_of_many
+from limelight.theory.values import ExactValues, moments_of_many, moments_of_one
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
     from limelight.theory.folding import FoldedDocument
@@ -74,33 +74,6 @@ def moments_of_deletion(question: Question[FoldedView], size_weights: Floats, pr
         return deletion_moments(folded, 0, question.features.owned, size_weights, precision)
 
 
-def exact_deletion_of_many(
-    questions: Sequence[Question[FoldedView]],
-    size_weights: Callable[[int], Floats],
-    values_from: Callable[[Moments], ExactValues],
-    precision: float,
-) -> list[Weights]:
-    """Many documents: together on a GPU where each word is a feature of its own, else one after the other."""
-    device = questions[0].view.device
-    weights = [size_weights(len(question.features)) for question in questions]
-    single = all(len(words) == 1 for q in questions for words in q.features.owned)
-    complete = all(len(q.features) == len(q.document.words) for q in questions)
-    questions[0].progress.begin("exact values", len(questions))
-    if device.startswith("cpu") or not (single and complete):
-        moments = []
-        for question, own in zip(questions, weights, strict=True):
-            moments.append(moments_of_deletion(question, own, precision))
-            question.progress.advance()
-    else:
-        from limelight.theory.deletion_values import DeletionGame
-        from limelight.theory.deletion_values_torch import deletion_moments_of_many  # torch takes seconds to import
-
-        games = [DeletionGame.of(folded_document(question), 0) for question in questions]
-        moments = deletion_moments_of_many(games, weights, precision, device=device)
-        questions[0].progress.advance(len(questions))
-    return [exact_weights(values_from(own)) for own in moments]
-
-
 @dataclass(frozen=True)
 class BySize:
     """Values that follow from means by size: the weights of the sizes for d features, and the values of the moments
@@ -111,9 +84,66 @@ class BySize:
     precision: float
 
 
-def exact_weights_of_many(questions: Sequence[Question[RatioView]], rule: BySize) -> list[Weights]:
-    """Many documents in one pass of the recursion, on the device that their model lives on."""
-    return exact_weights_of_several(questions, [rule])[0]
+def weights_by_size(question: Question[RatioView | FoldedView], rule: BySize) -> Weights:
+    """Weights of one text, with words masked or deleted as the question says."""
+    size_weights = rule.size_weights(len(question.features))
+    if question.removal == "delete":
+        moments = moments_of_deletion(cast(Question[FoldedView], question), size_weights, rule.precision)
+    else:
+        moments = moments_of_one(ratio_game(cast(Question[RatioView], question)), 0, size_weights, rule.precision)
+    return exact_weights(rule.values_from(moments, 0))
+
+
+def implement_by_size(
+    method: Method,
+    rule: Callable[..., BySize],
+    run: Callable[..., Weights],
+    alone: Callable[[Question[Any]], bool] = lambda question: False,
+) -> None:
+    """Register `run` for masked and for deleted words; `rule` says from its options what follows from the means.
+
+    Many texts are computed together, but for those that `run` answers otherwise (`alone`).
+    """
+
+    def run_many(questions: Sequence[Question[Any]], **options: Any) -> list[Weights]:
+        if any(map(alone, questions)):
+            return [run(question, **options) for question in questions]
+        if questions[0].removal == "delete":
+            return _deleting_of_many(questions, rule(**options))
+        return exact_weights_of_several(questions, [rule(**options)])[0]
+
+    method.implementation(RatioView, default=True, run_many=run_many, by_size=rule, removal="mask", linear=True)(run)
+    method.implementation(
+        FoldedView,
+        name=f"{run.__name__}_deleting",
+        default=True,
+        run_many=run_many,
+        declines=too_many_repeated,
+        removal="delete",
+        linear=True,
+    )(run)
+
+
+def _deleting_of_many(questions: Sequence[Question[FoldedView]], rule: BySize) -> list[Weights]:
+    """Many documents: together on a GPU where each word is a feature of its own, else one after the other."""
+    device = questions[0].view.device
+    single = all(len(words) == 1 for q in questions for words in q.features.owned)
+    complete = all(len(q.features) == len(q.document.words) for q in questions)
+    questions[0].progress.begin("exact values", len(questions))
+    if device.startswith("cpu") or not (single and complete):
+        found = []
+        for question in questions:
+            found.append(weights_by_size(question, rule))
+            question.progress.advance()
+        return found
+    from limelight.theory.deletion_values import DeletionGame
+    from limelight.theory.deletion_values_torch import deletion_moments_of_many  # torch takes seconds to import
+
+    games = [DeletionGame.of(folded_document(question), 0) for question in questions]
+    weights = [rule.size_weights(len(question.features)) for question in questions]
+    moments = deletion_moments_of_many(games, weights, rule.precision, device=device)
+    questions[0].progress.advance(len(questions))
+    return [exact_weights(rule.values_from(own, 0)) for own in moments]
 
 
 def exact_weights_of_several(

@@ -43,35 +43,16 @@ integrated_gradients = method(
 )
 
 
-@integrated_gradients.implementation(Integrable, uses=("output",))
 def along_embeddings(
-    question: Question[Integrable],
+    question: Question[Integrable | FoldedView],
     *,
     baseline: str = "mask",
     tolerance: float = 1e-3,
     max_steps: int = 1024,
     steps: int | None = None,
 ) -> Weights:
-    known_name("baseline", baseline, BASELINES)
-    path = partial(question.view.path_gradients, baseline, _moved(question))
-    return _integrated(question, path, tolerance, max_steps, steps)
-
-
-@integrated_gradients.implementation(FoldedView, uses=("output",))
-def along_folded_embeddings(
-    question: Question[FoldedView],
-    *,
-    baseline: str = "mask",
-    tolerance: float = 1e-3,
-    max_steps: int = 1024,
-    steps: int | None = None,
-) -> Weights:
-    known_name("baseline for this model", baseline, ("mask",))
-    return _integrated(question, _folded_path(question), tolerance, max_steps, steps)
-
-
-def _integrated(question: Question[object], path: Path, tolerance: float, max_steps: int, steps: int | None) -> Weights:
     """Integrate by Gauss and Legendre's rule of `steps` nodes, or of twice as many until completeness holds."""
+    path = _path(question, baseline)
     _check_options(tolerance, max_steps, steps)
     end_points = path(np.array([0.0, 1.0]), question.quantity.direction_at)
     ends, forwards = question.quantity.of(end_points.logits), end_points.forwards
@@ -114,6 +95,10 @@ def _integrated(question: Question[object], path: Path, tolerance: float, max_st
     )
 
 
+integrated_gradients.implementation(Integrable, uses=("output",))(along_embeddings)
+integrated_gradients.implementation(FoldedView, name="along_folded_embeddings", uses=("output",))(along_embeddings)
+
+
 def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
     if not 0 < tolerance < math.inf:
         raise ParameterError(f"tolerance must be above 0 and finite: got {shown(tolerance)}")
@@ -125,21 +110,24 @@ def _check_options(tolerance: float, max_steps: int, steps: int | None) -> None:
         )
 
 
-def _moved(question: Question[object]) -> Integers:
-    """Words that belong to features: others stay as they are along the whole line."""
-    return np.flatnonzero(question.features.owners != NOBODY)
+def _path(question: Question[Integrable | FoldedView], baseline: str) -> Path:
+    """The line on which words move that belong to features; others stay as they are."""
+    view, words = question.view, np.flatnonzero(question.features.owners != NOBODY)
+    if isinstance(view, Integrable):
+        known_name("baseline", baseline, BASELINES)
+        return partial(view.path_gradients, baseline, words)
+    known_name("baseline for this model", baseline, ("mask",))
+    return _folded_path(view, words)
 
 
-def _folded_path(question: Question[FoldedView]) -> Path:
+def _folded_path(view: FoldedView, words: Integers) -> Path:
     """Path of the paper's model: scores and values are linear in e_t, so the line in embeddings is one in them.
 
     d f / dx = (1/K) Σ_heads Σ_t α_t [ (w_t - Σ_s α_s w_s) (s_t - s_t^b) + (w_t - w_t^b) ]
     """
     from limelight.theory.folding import attention_of_scores  # brings torch along, which a list of methods does without
 
-    folded = question.view.folded()
-    words = _moved(question)
-    owned = words + 1
+    folded, owned = view.folded(), words + 1
     s0, w0 = folded.scores.copy(), folded.values.copy()
     s0[owned], w0[owned] = folded.removed_scores[owned], folded.removed_values[owned]
     ds, dw = folded.scores - s0, folded.values - w0

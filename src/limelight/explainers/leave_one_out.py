@@ -18,13 +18,9 @@ _CELLS_AT_ONCE = 2**26
 """Entries of the matrix of coalitions that are held at once: all rows up to 8,000 features, blocks of rows beyond."""
 
 
-def _of_many(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
+@leave_one_out.implementation_of_many(Perturbable, uses=("removal", "output"))
+def one_after_the_other(questions: Sequence[Question[Perturbable]]) -> list[Weights]:
     return [weights for group in by_game(questions) for weights in _together(group)]
-
-
-@leave_one_out.implementation(Perturbable, uses=("removal", "output"), run_many=_of_many)
-def one_after_the_other(question: Question[Perturbable]) -> Weights:
-    return _together([question])[0]
 
 
 def _together(questions: Sequence[Question[Perturbable]]) -> list[Weights]:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -23,15 +23,7 @@ from limelight.core.arrays import Coalitions, Floats, whole_number
 from limelight.core.memory import check_memory
 from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
-from limelight.explainers.exact import (
-    BySize,
-    exact_deletion_of_many,
-    exact_weights,
-    exact_weights_of_many,
-    moments_of_deletion,
-    ratio_game,
-    too_many_repeated,
-)
+from limelight.explainers.exact import BySize, implement_by_size, weights_by_size
 from limelight.explainers.lime_on_device import LimeSettings, lime_on_device
 from limelight.explainers.method import Question, Sampled, Weights, method
 from limelight.explainers.output_game import (
@@ -41,7 +33,7 @@ from limelight.explainers.output_game import (
     left_of_rounding,
     narrowed,
 )
-from limelight.explainers.sampling.budget import Budget, Run, Until, in_turn
+from limelight.explainers.sampling.budget import Budget, Run, in_turn
 from limelight.explainers.sampling.designs import blocks, sample_coalitions
 from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeEstimate, LimeSampler, check_kernel
 from limelight.explainers.sampling.nondeterminism import shared_beyond_own
@@ -83,18 +75,29 @@ lime_limit = method(
 )
 
 
-def _of_many(
+@lime.implementation_of_many(Perturbable, uses=("removal", "output", "seed"))
+def sampled(
     questions: Sequence[Question[Perturbable]],
     *,
-    n_samples: int | None,
-    until: Until,
-    seconds: float | None,
-    sampling: str,
-    ridge_samples: float | None,
-    **options: Any,
+    n_samples: int | None = None,
+    until: Literal["stable"] | float | None = None,
+    seconds: float | None = None,
+    kernel_width: float = 0.25,
+    ridge: float = 1.0,
+    sampling: Literal["efficient", "official"] = "efficient",
+    original_first: bool = True,
+    ridge_samples: float | None = None,
 ) -> list[Weights]:
+    """LIME by sampling. `sampling`: where samples tell most, or as the official implementation draws and weighs them.
+
+    `ridge_samples`: the regression of so many official samples is estimated, 5,000 by default, however many are drawn;
+    `math.inf` leaves out the ridge and the document. With sampling="official" it is that of the samples drawn.
+
+    `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
+    strongest words and their signs are stable, or a fraction of the largest weight that no standard error is to exceed.
+    """
     budget = Budget.of(n_samples, until, seconds)
-    settings = LimeSettings(budget.limit, **options)
+    settings = LimeSettings(budget.limit, kernel_width, ridge, original_first)
     estimand = RIDGE_SAMPLES if ridge_samples is None else ridge_samples
     check_options(settings, estimand)
     if sampling == "efficient":
@@ -122,40 +125,6 @@ def _lives_on_gpu(question: Question[Perturbable]) -> bool:
     view = question.view
     on_gpu = isinstance(view, FoldedView) and not view.device.startswith("cpu")
     return on_gpu and question.quantity.is_linear and question.features.groups is None
-
-
-@lime.implementation(Perturbable, uses=("removal", "output", "seed"), run_many=_of_many)
-def sampled(
-    question: Question[Perturbable],
-    *,
-    n_samples: int | None = None,
-    until: Literal["stable"] | float | None = None,
-    seconds: float | None = None,
-    kernel_width: float = 0.25,
-    ridge: float = 1.0,
-    sampling: Literal["efficient", "official"] = "efficient",
-    original_first: bool = True,
-    ridge_samples: float | None = None,
-) -> Weights:
-    """LIME by sampling. `sampling`: where samples tell most, or as the official implementation draws and weighs them.
-
-    `ridge_samples`: the regression of so many official samples is estimated, 5,000 by default, however many are drawn;
-    `math.inf` leaves out the ridge and the document. With sampling="official" it is that of the samples drawn.
-
-    `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
-    strongest words and their signs are stable, or a fraction of the largest weight that no standard error is to exceed.
-    """
-    return _of_many(
-        [question],
-        n_samples=n_samples,
-        until=until,
-        seconds=seconds,
-        sampling=sampling,
-        ridge_samples=ridge_samples,
-        kernel_width=kernel_width,
-        ridge=ridge,
-        original_first=original_first,
-    )[0]
 
 
 def _efficient(
@@ -328,10 +297,6 @@ def check_options(settings: LimeSettings, ridge_samples: float = RIDGE_SAMPLES) 
         raise ParameterError(f"ridge must be 0 or more, and finite: got {ridge!r}")
 
 
-def _limits_of_many(questions: Sequence[Question[RatioView]], **options: float) -> list[Weights]:
-    return exact_weights_of_many(questions, _by_size(**options))
-
-
 def _by_size(*, n_samples: float, kernel_width: float, ridge: float, precision: float) -> BySize:
     @cache
     def design(d: int) -> theory.LimeDesign:
@@ -344,43 +309,16 @@ def _by_size(*, n_samples: float, kernel_width: float, ridge: float, precision: 
     )
 
 
-def _deleting_of_many(questions: Sequence[Question[FoldedView]], **options: float) -> list[Weights]:
-    rule = _by_size(**options)
-    return exact_deletion_of_many(
-        questions, rule.size_weights, lambda moments: rule.values_from(moments, 0), rule.precision
-    )
-
-
-@lime_limit.implementation(
-    RatioView, default=True, run_many=_limits_of_many, by_size=_by_size, removal="mask", linear=True
-)
 def exact(
-    question: Question[RatioView],
+    question: Question[RatioView | FoldedView],
     *,
     n_samples: float = 5000,
     kernel_width: float = 0.25,
     ridge: float = 1.0,
     precision: float = DEFAULT_TOLERANCE,
 ) -> Weights:
-    return exact_weights(theory.lime_limit(ratio_game(question), 0, n_samples, kernel_width, ridge, precision))
+    options = {"n_samples": n_samples, "kernel_width": kernel_width, "ridge": ridge, "precision": precision}
+    return weights_by_size(question, _by_size(**options))
 
 
-@lime_limit.implementation(
-    FoldedView,
-    default=True,
-    run_many=_deleting_of_many,
-    declines=too_many_repeated,
-    removal="delete",
-    linear=True,
-)
-def exact_deleting(
-    question: Question[FoldedView],
-    *,
-    n_samples: float = 5000,
-    kernel_width: float = 0.25,
-    ridge: float = 1.0,
-    precision: float = DEFAULT_TOLERANCE,
-) -> Weights:
-    design = theory.LimeDesign.of(len(question.features), n_samples, kernel_width, ridge)
-    moments = moments_of_deletion(question, design.size_weights, precision)
-    return exact_weights(design.solve(moments))
+implement_by_size(lime_limit, _by_size, exact)

@@ -17,6 +17,7 @@ itself; a method that is declared anywhere else is there from then on.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import math
@@ -26,7 +27,6 @@ import typing
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
@@ -168,6 +168,8 @@ class Cut(Exception):
 
 Computes = Callable[Concatenate[Question[Need], Options], Weights]
 """A function from a question about views of one kind, and its options, to weights."""
+ComputesMany = Callable[Concatenate[Sequence[Question[Need]], Options], list[Weights]]
+"""The same from several questions to the weights of each."""
 
 
 # ── methods and their implementations ─────────────────────────────────────────────────────────────────────────────────
@@ -305,6 +307,7 @@ class Method:
         run_many: Callable[..., list[Weights]] | None = None,
         by_size: Callable[..., BySize] | None = None,
         declines: Callable[[Features], str | None] | None = None,
+        name: str | None = None,
         **only: str,
     ) -> Callable[[Computes[Need, Options]], Computes[Need, Options]]:
         """Register a function as an implementation to compute this method; implementations are tried in this order."""
@@ -322,7 +325,7 @@ class Method:
             }
             self.implementations.append(
                 Implementation(
-                    name=getattr(run, "__name__", ""),
+                    name=getattr(run, "__name__", "") if name is None else name,
                     needs=needs,
                     only=MappingProxyType(only),
                     linear=linear,
@@ -336,6 +339,21 @@ class Method:
                 )
             )
             return run
+
+        return register
+
+    def implementation_of_many(
+        self, needs: type[Need], **arguments: Any
+    ) -> Callable[[ComputesMany[Need, Options]], ComputesMany[Need, Options]]:
+        """Register a function of several questions as an implementation: what it does for one, it does for many."""
+
+        def register(run_many: ComputesMany[Need, Options]) -> ComputesMany[Need, Options]:
+            @functools.wraps(run_many)
+            def run(question: Question[Need], /, *args: Options.args, **options: Options.kwargs) -> Weights:
+                return run_many([question], *args, **options)[0]
+
+            self.implementation(needs, run_many=run_many, **arguments)(run)
+            return run_many
 
         return register
 
@@ -439,7 +457,7 @@ def defaults(
     ]
 
 
-@cache
+@functools.cache
 def _import_modules() -> None:
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         importlib.import_module(f"limelight.explainers.{module.name}")

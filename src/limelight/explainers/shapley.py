@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from limelight.core.arrays import whole_number
 from limelight.core.memory import check_memory
 from limelight.errors import ParameterError
 from limelight.explainers.exact import (
     BySize,
-    exact_deletion_of_many,
     exact_weights,
-    exact_weights_of_many,
-    moments_of_deletion,
+    implement_by_size,
     ratio_game,
     too_many_repeated,
+    weights_by_size,
 )
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.explainers.output_game import OutputGame, asked_together, by_game
-from limelight.explainers.sampling.budget import Budget, Run, Until, in_turn
+from limelight.explainers.sampling.budget import Budget, Run, in_turn
 from limelight.explainers.sampling.sampler import Estimate
 from limelight.explainers.sampling.shapley_samplers import PairedShapley, PermutedShapley, ShapleySampler
 from limelight.explainers.sampling.weights import sampled_weights
@@ -55,24 +54,18 @@ banzhaf = method(
 )
 
 
-def _shapley_of_many(questions: Sequence[Question[RatioView]], *, precision: float) -> list[Weights]:
-    if any(question.features.groups is not None for question in questions):
-        return [exact(question, precision=precision) for question in questions]
-    return exact_weights_of_many(questions, _by_size(precision=precision))
-
-
 def _by_size(*, precision: float) -> BySize:
     return BySize(theory.shapley_weights, theory.shapley_from, precision)
 
 
-@shapley.implementation(
-    RatioView, default=True, run_many=_shapley_of_many, by_size=_by_size, removal="mask", linear=True
-)
-def exact(question: Question[RatioView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
+def exact(question: Question[RatioView | FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
     groups = question.features.groups
-    if groups is None:
-        return exact_weights(theory.shapley(ratio_game(question), 0, precision))
-    return exact_weights(owen(ratio_game(question), groups.members, precision))
+    if groups is None or question.removal == "delete":
+        return weights_by_size(question, _by_size(precision=precision))
+    return exact_weights(owen(ratio_game(cast(Question[RatioView], question)), groups.members, precision))
+
+
+implement_by_size(shapley, _by_size, exact, alone=lambda one: one.removal == "mask" and one.features.groups is not None)
 
 
 @banzhaf.implementation(RatioView, removal="mask", linear=True)
@@ -80,52 +73,21 @@ def exact_banzhaf(question: Question[RatioView], *, precision: float = DEFAULT_T
     return exact_weights(theory.banzhaf(ratio_game(question), 0, precision))
 
 
-def _deleting_of_many(questions: Sequence[Question[FoldedView]], *, precision: float) -> list[Weights]:
-    return exact_deletion_of_many(questions, theory.shapley_weights, theory.shapley_from, precision)
-
-
-@shapley.implementation(
-    FoldedView,
-    default=True,
-    run_many=_deleting_of_many,
-    declines=too_many_repeated,
-    removal="delete",
-    linear=True,
-)
-def exact_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
-    weights = theory.shapley_weights(len(question.features))
-    return exact_weights(theory.shapley_from(moments_of_deletion(question, weights, precision)))
-
-
 @banzhaf.implementation(FoldedView, declines=too_many_repeated, removal="delete", linear=True)
 def exact_banzhaf_deleting(question: Question[FoldedView], *, precision: float = DEFAULT_TOLERANCE) -> Weights:
-    weights = theory.banzhaf_weights(len(question.features))
-    return exact_weights(theory.banzhaf_from(moments_of_deletion(question, weights, precision)))
+    return weights_by_size(question, BySize(theory.banzhaf_weights, theory.banzhaf_from, precision))
 
 
-def _sampled_of_many(
-    questions: Sequence[Question[Perturbable]],
-    *,
-    n_samples: int | None,
-    until: Until,
-    seconds: float | None,
-    n_permutations: int | None,
-    estimator: str,
-) -> list[Weights]:
-    budget = Budget.of(n_samples, until, seconds)
-    return in_turn(by_game(questions), lambda group: _together(group, budget, n_permutations, estimator))
-
-
-@shapley.implementation(Perturbable, uses=("removal", "output", "seed"), run_many=_sampled_of_many)
+@shapley.implementation_of_many(Perturbable, uses=("removal", "output", "seed"))
 def sampled(
-    question: Question[Perturbable],
+    questions: Sequence[Question[Perturbable]],
     *,
     n_samples: int | None = None,
     until: Literal["stable"] | float | None = None,
     seconds: float | None = None,
     n_permutations: int | None = None,
     estimator: Literal["auto", "pairs", "permutations"] = "auto",
-) -> Weights:
+) -> list[Weights]:
     """Shapley values by sampling. `n_samples`: about so many texts the model is given, or as `n_permutations` says.
 
     They are 5,000, or 100,000 at most where `until` or `seconds` end the run: `until` "stable", when the five strongest
@@ -133,7 +95,8 @@ def sampled(
     fewer than six per word are given, eight are asked about. `estimator`: a regression on complementary pairs,
     permutations, or what is better for so many samples.
     """
-    return _together([question], Budget.of(n_samples, until, seconds), n_permutations, estimator)[0]
+    budget = Budget.of(n_samples, until, seconds)
+    return in_turn(by_game(questions), lambda group: _together(group, budget, n_permutations, estimator))
 
 
 def _together(

@@ -68,22 +68,10 @@ class HeadPoints:
         removed = (~kept).T.astype(np.float64)
         return np.maximum(1.0 + self.step_x @ removed, self.least_x[:, None]), self.step_y @ removed
 
-
-@dataclass(frozen=True)
-class Slopes:
-    """β and γ of each head and size: (K, n) each."""
-
-    beta: Floats
-    gamma: Floats
-
-    @classmethod
-    def at(cls, points: HeadPoints, kept: Coalitions) -> Slopes:
-        """Slopes of y/x itself at the points of these sets, one set per size."""
-        x, y = points.of_sets(kept)
-        return cls(1.0 / x, -y / x**2)
-
-    def rows(self, chosen: Integers | Coalitions) -> Slopes:
-        return Slopes(self.beta[:, chosen], self.gamma[:, chosen])
+    def slopes(self, kept: Coalitions) -> Floats:
+        """Slopes of y/x itself at the points of these sets, one set per size: β and γ, (2, K, n)."""
+        x, y = self.of_sets(kept)
+        return np.stack([1.0 / x, -y / x**2])
 
 
 @dataclass(frozen=True)
@@ -121,9 +109,9 @@ class Envelope:
         q = np.divide(y_next - y, width, out=np.zeros_like(width), where=np.abs(width) > 1e-12 * x)
         return cls(x, y, y - q * x, q, np.minimum(x, x_next), np.maximum(x, x_next))
 
-    def least(self, slopes: Slopes) -> tuple[Floats, Floats, Floats]:
+    def least(self, slopes: Floats) -> tuple[Floats, Floats, Floats]:
         """α of each head and size, and the point (x, y) where it is: (K, n) each."""
-        beta, gamma = slopes.beta[..., None], slopes.gamma[..., None]
+        beta, gamma = slopes[..., None]
         at_corner = self.y / self.x - beta * self.y - gamma * self.x
         corner = at_corner.argmin(axis=-1)[..., None]
         tilt = beta * self.q + gamma
@@ -151,14 +139,14 @@ def envelope_bound(
     base: tuple[Floats, Floats],
     free: Integers,
     sizes: Integers,
-    start: Slopes,
+    start: Floats,
     targets: Floats,
     steps: int,
-) -> tuple[Floats, Slopes, Coalitions]:
+) -> tuple[Floats, Floats, Coalitions]:
     """No set that removes `sizes` of the `free` features from `base` has a lower output than this: (n,).
 
-    And the slopes that showed it, and the sets (n, f) that they make lowest: what is kept of the free features.
-    `targets`: outputs that the bound need not exceed; the nearer they are to the truth, the better the steps.
+    And the slopes (2, K, n) that showed it, and the sets (n, f) that they make lowest: what is kept of the free
+    features. `targets`: outputs that the bound need not exceed; the nearer they are to the truth, the better the steps.
     """
     heads, n, d = len(points.step_x), len(sizes), len(free)
     step_x, step_y = points.step_x[:, free], points.step_y[:, free]
@@ -169,21 +157,19 @@ def envelope_bound(
     best, kept = np.full(n, -np.inf), np.ones((n, d), dtype=np.bool_)
     rows = np.arange(n)
     for _ in range(steps):
-        alpha, x, y = polygon.least(slopes)
-        prices = slopes.beta.T @ step_y + slopes.gamma.T @ step_x  # (n, d)
+        (beta, gamma), (alpha, x, y) = slopes, polygon.least(slopes)
+        prices = beta.T @ step_y + gamma.T @ step_x  # (n, d)
         order = np.argsort(prices, axis=1, kind="stable")
         paid = np.cumsum(np.take_along_axis(prices, order, axis=1), axis=1)
         least = np.where(sizes > 0, paid[rows, np.maximum(sizes, 1) - 1] if d else 0.0, 0.0)
-        fixed = slopes.gamma.T @ base[0] + slopes.beta.T @ base[1]
-        slack = (1.0 / points.least_x + np.abs(slopes.beta.T)) @ points.rounding[1]
-        slack += (steepest + np.abs(slopes.gamma.T)) @ points.rounding[0]
+        fixed = gamma.T @ base[0] + beta.T @ base[1]
+        slack = (1.0 / points.least_x + np.abs(beta.T)) @ points.rounding[1]
+        slack += (steepest + np.abs(gamma.T)) @ points.rounding[0]
         bound = points.offset + (alpha.sum(axis=0) + fixed + least - slack) / heads
         chosen = sets_removing_first(order, sizes)
         better = bound > best
         best, kept = np.where(better, bound, best), np.where(better[:, None], chosen, kept)
-        best_slopes = Slopes(
-            np.where(better, slopes.beta, best_slopes.beta), np.where(better, slopes.gamma, best_slopes.gamma)
-        )
+        best_slopes = np.where(better, slopes, best_slopes)
         short = heads * np.maximum(targets - bound, 0.0)
         if not short.any():
             break
@@ -193,5 +179,5 @@ def envelope_bound(
         square = (by_beta**2).sum(axis=0) + (by_gamma**2).sum(axis=0)
         # In units of all that removal moves: nearer than rounding, the slopes are as good as they get.
         length = np.divide(short, square, out=np.zeros(n), where=square > _SAME)
-        slopes = Slopes(slopes.beta + length * by_beta / scale_y, slopes.gamma + length * by_gamma / scale_x)
+        slopes = np.stack([beta + length * by_beta / scale_y, gamma + length * by_gamma / scale_x])
     return best, best_slopes, kept

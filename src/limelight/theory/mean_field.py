@@ -241,79 +241,45 @@ def _points(count: int) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class _Features:
-    """Parts of features in D and N, kept and removed: (..., any number of them)."""
-
-    a: Floats
-    A: Floats
-    b: Floats
-    B: Floats
-
-    def map(self, function: Callable[[Floats], Floats]) -> _Features:
-        return _Features(function(self.a), function(self.A), function(self.b), function(self.B))
-
-    def of_each(self, which: int | slice | list[int]) -> _Features:
-        """These features of each head: from (K, d)."""
-        return self.map(lambda column: column[:, which])
-
-    def of_head(self, head: int) -> _Features:
-        return self.map(lambda column: column[head])
-
-    def middle_value(self) -> Floats:
-        """(w + w°)/2; where a feature is never attended to in one of its states, the value of the other."""
-        w = np.divide(self.A, self.a, out=np.zeros_like(self.A), where=self.a > 0.0)
-        w_removed = np.divide(self.B, self.b, out=np.zeros_like(self.B), where=self.b > 0.0)
-        middle: Floats = 0.5 * (np.where(self.a > 0.0, w, w_removed) + np.where(self.b > 0.0, w_removed, w))
-        return middle
-
-
-@dataclass(frozen=True)
 class _Heads:
     """All heads, for one class: the most dominant features of each first, in units of its largest denominator."""
 
-    features: _Features  # (K, d)
+    features: Floats  # (4, K, d): a, A, b and B
     c0: Floats  # (K,)
     C0: Floats  # (K,)
 
     @classmethod
     def of(cls, game: RatioGame, target: int, ranked: Integers) -> _Heads:
         unit = game.denominator_range()[1]
-        numbers = _Features(game.a, game.A[:, :, target], game.b, game.B[:, :, target])
-        ordered = numbers.map(lambda column: np.take_along_axis(column, ranked, axis=1) / unit[:, None])
+        numbers = np.stack([game.a, game.A[:, :, target], game.b, game.B[:, :, target]])
+        ordered = np.take_along_axis(numbers, ranked[None], axis=2) / unit[:, None]
         return cls(ordered, game.c0 / unit, game.C0[:, target] / unit)
 
     def in_states(self, known: slice | list[int], states: Integers) -> tuple[Floats, Floats]:
         """D and N of what is not removed and of the known features, (K, n), for rows of zeros and ones (n, len)."""
-        own, gone = self.features.of_each(known), 1 - states
-        D, N = own.a @ states.T + own.b @ gone.T, own.A @ states.T + own.B @ gone.T
-        return self.c0[:, None] + D, self.C0[:, None] + N
+        (a, A, b, B), gone = (own[:, known] for own in self.features), 1 - states
+        return self.c0[:, None] + (a @ states.T + b @ gone.T), self.C0[:, None] + (A @ states.T + B @ gone.T)
 
 
-@dataclass(frozen=True)
-class _Rest:
-    """The features that are taken in the mean, one column for each feature whose others they are.
+def _middle_value(own: Floats) -> Floats:
+    """(w + w°)/2 of a, A, b, B; where a feature is never attended to in one of its states, the value of the other."""
+    a, A, b, B = own
+    w, w_removed = (np.divide(N, g, out=np.zeros_like(N), where=g > 0.0) for g, N in ((a, A), (b, B)))
+    middle: Floats = 0.5 * (np.where(a > 0.0, w, w_removed) + np.where(b > 0.0, w_removed, w))
+    return middle
 
-    `spread` and `joint` are Σ (δ_i - δ̄)² and Σ (δ_i - δ̄)(ε_i - ε̄), δ = a - b and ε = A - B.
+
+def _taken_in_the_mean(features: Floats, count: int, summed: Callable[[Floats], Floats]) -> Floats:
+    """Sums over `count` features (4, …), by column: of a, A, b and B, Σ (δ - δ̄)² and Σ (δ - δ̄)(ε - ε̄), (6, …).
+
+    δ = a - b and ε = A - B. Each column is that of a feature whose others they are.
     """
-
-    sums: _Features
-    spread: Floats
-    joint: Floats
-
-    @classmethod
-    def of(cls, features: _Features, count: int, summed: Callable[[Floats], Floats]) -> _Rest:
-        """`summed` over `count` of these features, in each column."""
-        delta, epsilon = features.a - features.b, features.A - features.B
-        mean = summed(delta) / max(count, 1)
-        # All sums are over what stays, so nothing of what was left out has to cancel.
-        spread = np.maximum(summed(delta**2) - count * mean**2, 0.0)
-        return cls(features.map(summed), spread, summed(delta * epsilon) - mean * summed(epsilon))
-
-    def map(self, function: Callable[[Floats], Floats]) -> _Rest:
-        return _Rest(self.sums.map(function), function(self.spread), function(self.joint))
-
-    def of_head(self, head: int) -> _Rest:
-        return self.map(lambda column: column[head])
+    a, A, b, B = features
+    delta, epsilon = a - b, A - B
+    mean = summed(delta) / max(count, 1)
+    # All sums are over what stays, so nothing of what was left out has to cancel.
+    spread = np.maximum(summed(delta**2) - count * mean**2, 0.0)
+    return np.stack([*map(summed, features), spread, summed(delta * epsilon) - mean * summed(epsilon)])
 
 
 def _all_but_each(columns: Floats) -> Floats:
@@ -332,14 +298,14 @@ def _states(m: int) -> Integers:
 def _of_the_rest(heads: _Heads, m: int, sizes: _Sizes) -> tuple[Floats, Floats]:
     """Sums over k for the features that are not dominant (4, 2, K, d - m), with θ and with θ̄, of attention, value,
     level and the next order; and how much of them beside each dominant one, kept and removed, (2, K, m)."""
-    rest = heads.features.of_each(slice(m, None))
-    others, states = _Rest.of(rest, sizes.count, _all_but_each), _states(m)
+    rest, states = heads.features[..., m:], _states(m)
+    others, left = _taken_in_the_mean(rest, sizes.count, _all_but_each), rest.shape[2]
     D, N = heads.in_states(slice(m), states)
-    removed, at_once = m - states.sum(axis=1), max(1, _NUMBERS_AT_ONCE // (len(sizes.x) * rest.a.shape[1]))
-    sums, by_state = np.zeros((4, 2, *rest.a.shape)), np.zeros((len(states), rest.a.shape[1]))
+    removed, at_once = m - states.sum(axis=1), max(1, _NUMBERS_AT_ONCE // (len(sizes.x) * left))
+    sums, by_state = np.zeros((4, 2, *rest.shape[1:])), np.zeros((len(states), left))
     beside = np.zeros((2, len(D), m))
     for head in range(len(D)):
-        own, own_others = rest.of_head(head), others.of_head(head)
+        own, own_others = rest[:, head], others[:, head]
         for start in range(0, len(states), at_once):
             some = slice(start, start + at_once)
             marginals = _marginals(D[head, some], N[head, some], removed[some], own, own_others, sizes)
@@ -355,38 +321,38 @@ def _of_the_rest(heads: _Heads, m: int, sizes: _Sizes) -> tuple[Floats, Floats]:
 def _of_the_dominant(heads: _Heads, m: int, sizes: _Sizes) -> Floats:
     """Sums over k for the dominant features, each beside the states of the others: (4, 2, K, m)."""
     K, states = len(heads.c0), _states(m - 1)
-    rest = heads.features.of_each(slice(m, None))
     removed = np.tile(m - 1 - states.sum(axis=1), K)
 
     def by_row(per_head: Floats) -> Floats:
-        """(K,) to the rows of all heads and states."""
-        return np.repeat(per_head, len(states))[:, None, None]
+        """(…, K) to the rows of all heads and states."""
+        return np.repeat(per_head, len(states), axis=-1)[..., None, None]
 
-    everything = _Rest.of(rest, sizes.count, lambda column: column.sum(axis=1)).map(by_row)
+    rest = by_row(_taken_in_the_mean(heads.features[..., m:], sizes.count, lambda column: column.sum(axis=1)))
     sums = np.zeros((4, 2, K, m))
     for i in range(m):
         D, N = heads.in_states([other for other in range(m) if other != i], states)
-        own = heads.features.of_each(i).map(by_row)
-        marginals = _marginals(D.ravel(), N.ravel(), removed, own, everything, sizes)
+        own = by_row(heads.features[..., i])
+        marginals = _marginals(D.ravel(), N.ravel(), removed, own, rest, sizes)
         sums[:, :, :, i] = marginals.reshape(4, K, len(states), 2).sum(axis=2).transpose(0, 2, 1)
     return sums
 
 
-def _marginals(D: Floats, N: Floats, removed: Integers, own: _Features, rest: _Rest, sizes: _Sizes) -> Floats:
+def _marginals(D: Floats, N: Floats, removed: Integers, own: Floats, rest: Floats, sizes: _Sizes) -> Floats:
     """Attention, value, level and next order of the features `own`, summed over k with θ and with θ̄: (4, n, 2, r).
 
-    `D`, `N` and `removed` (n,) are those of n states of the known features. `own` and `rest` have columns (r,), or
-    (n, 1, 1): one feature of its own for each state.
+    `D`, `N` and `removed` (n,) are those of n states of the known features. `own` (4, …) are a, A, b and B, `rest`
+    (6, …) as `_taken_in_the_mean` gives it, with columns (r,), or (n, 1, 1): a feature of its own for each state.
     """
+    (a, A, b, B), (rest_a, rest_A, rest_b, rest_B, spread, joint) = own, rest
     x, D, N = sizes.x[:, None], D[:, None, None], N[:, None, None]
-    mean_D = (1.0 - x) * rest.sums.a + x * rest.sums.b  # ([n,] g, r)
-    mean_N = (1.0 - x) * rest.sums.A + x * rest.sums.B
-    u, v = 1.0 / (mean_D + own.a + D), 1.0 / (mean_D + own.b + D)  # (n, g, r)
+    mean_D = (1.0 - x) * rest_a + x * rest_b  # ([n,] g, r)
+    mean_N = (1.0 - x) * rest_A + x * rest_B
+    u, v = 1.0 / (mean_D + a + D), 1.0 / (mean_D + b + D)  # (n, g, r)
 
     w = sizes.weights[removed]  # (n, 2, g)
     sum_u, sum_v, powers = w @ u, w @ v, u - v
-    attention = (own.a * sum_u - own.b * sum_v) * own.middle_value()
-    value = own.A * sum_u - own.B * sum_v - attention
+    attention = (a * sum_u - b * sum_v) * _middle_value(own)
+    value = A * sum_u - B * sum_v - attention
     level = w @ np.multiply(mean_N, powers, out=powers) + N * (sum_u - sum_v)
 
     w = sizes.fluctuations[removed]
@@ -395,6 +361,6 @@ def _marginals(D: Floats, N: Floats, removed: Integers, own: _Features, rest: _R
         squares = w @ np.subtract(u_power, v_power, out=powers)
         sum_u, sum_v = w @ np.multiply(u_power, u, out=u_power), w @ np.multiply(v_power, v, out=v_power)
         np.multiply(mean_N, np.subtract(u_power, v_power, out=powers), out=powers)
-        cubes = (N + own.A) * sum_u - (N + own.B) * sum_v + w @ powers
-        next_order = rest.spread * cubes - rest.joint * squares
+        cubes = (N + A) * sum_u - (N + B) * sum_v + w @ powers
+        next_order = spread * cubes - joint * squares
     return np.stack([attention, value, level, next_order])

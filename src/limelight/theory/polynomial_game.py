@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from limelight.core.arrays import Coalitions, Floats
+from limelight.core.arrays import Floats
 
 
 @lru_cache(maxsize=16)
@@ -37,12 +37,6 @@ class PolynomialGames:
     a: Floats
     t_0: Floats
     c: Floats
-
-    def of(self, kept: Coalitions) -> Floats:
-        """g of coalitions (n, d): (f, m, n)."""
-        t = self.t_0[:, None] + self.c @ kept.T
-        powers = np.stack([t**k for k in range(4)], axis=1)
-        return np.einsum("mkn,fkn->fmn", self.a[..., kept.shape[1] - kept.sum(axis=1)], powers)
 
     def means_by_size(self) -> Floats:
         """E[g | s removed] for s = 0..d: (f, m, d + 1)."""

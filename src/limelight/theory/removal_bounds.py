@@ -9,12 +9,12 @@ Every state of the search is a certificate: more effort only narrows the gap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
-from limelight.theory.head_envelopes import HeadPoints, Slopes, envelope_bound
+from limelight.theory.head_envelopes import HeadPoints, envelope_bound
 from limelight.theory.head_optima import head_optima
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_search import few_enough
@@ -34,8 +34,12 @@ class _Branch:
     free: Integers
     settled_out: Integers
     rows: Integers  # of the sizes that are open
-    slopes: Slopes
+    slopes: Floats  # (2, K, rows)
     bound: Floats  # (rows,)
+
+    def at(self, chosen: Coalitions) -> _Branch:
+        """The same sets, for some of the sizes."""
+        return replace(self, rows=self.rows[chosen], slopes=self.slopes[:, :, chosen], bound=self.bound[chosen])
 
 
 class LowestOutputs:
@@ -61,14 +65,14 @@ class LowestOutputs:
             return
         whole = np.ones(heads), np.zeros(heads)
         every, none = np.arange(game.n_features), np.empty(0, dtype=np.int64)
-        start = Slopes.at(points, self.kept[open_rows])
+        start = points.slopes(self.kept[open_rows])
         bound, slopes, kept = envelope_bound(
             points, whole, every, self.sizes[open_rows], start, targets[open_rows], _FIRST_STEPS
         )
         self._note(open_rows, kept)
         bound = np.maximum(bound, self.bound[open_rows])
         left = bound < targets[open_rows]
-        branches = [_Branch(every, none, open_rows[left], slopes.rows(left), bound[left])]
+        branches = [_Branch(every, none, open_rows, slopes, bound).at(left)]
         closed = np.full(len(self.sizes), np.inf)  # the lowest bound of what needs no more branching
         closed[open_rows[~left]] = bound[~left]
         for _ in range(effort):
@@ -108,9 +112,7 @@ class LowestOutputs:
         for settled_out in (np.append(branch.settled_out, branch.free[pick]), branch.settled_out):
             sizes = self.sizes[branch.rows] - len(settled_out)
             possible = (sizes >= 0) & (sizes <= len(free))
-            children.append(
-                _Branch(free, settled_out, branch.rows[possible], branch.slopes.rows(possible), branch.bound[possible])
-            )
+            children.append(replace(branch, free=free, settled_out=settled_out).at(possible))
         return children
 
     def _bounded(self, branch: _Branch, targets: Floats) -> tuple[_Branch, _Branch]:
@@ -130,10 +132,8 @@ class LowestOutputs:
         only_set = (sizes == 0) | (sizes == len(branch.free))
         bound = np.where(only_set, outputs, np.maximum(bound, branch.bound))
         still = (bound < targets[branch.rows]) & ~only_set
-        return (
-            _Branch(branch.free, branch.settled_out, branch.rows[~still], slopes.rows(~still), bound[~still]),
-            _Branch(branch.free, branch.settled_out, branch.rows[still], slopes.rows(still), bound[still]),
-        )
+        bounded = replace(branch, slopes=slopes, bound=bound)
+        return bounded.at(~still), bounded.at(still)
 
     def _whole(self, branch: _Branch, kept: Coalitions) -> Coalitions:
         """Sets of free features as sets of all."""

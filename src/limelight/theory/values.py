@@ -200,7 +200,7 @@ def check_real(**numbers: object) -> None:
             raise ParameterError(f"{name} must be a number below {MOST_WHOLE:.0e}, or infinite: got a larger one")
 
 
-def _moments(game: RatioGame, target: int, size_weights: Floats, tolerance: float) -> Moments:
+def moments_of_one(game: RatioGame, target: int, size_weights: Floats, tolerance: float) -> Moments:
     """Moments of one document: by torch where it is short, as loading compiled code would cost more than it saves."""
     if game.n_features > COMPILED_ABOVE:
         return size_moments(game, target, size_weights, tolerance)
@@ -223,7 +223,7 @@ def lime_limit(
     `kernel_width=math.inf` makes all samples equal.
     """
     design = LimeDesign.of(game.n_features, n_samples, kernel_width, ridge)
-    return design.solve(_moments(game, target, design.size_weights, tolerance))
+    return design.solve(moments_of_one(game, target, design.size_weights, tolerance))
 
 
 def shapley_weights(d: int) -> Floats:
@@ -237,7 +237,7 @@ def shapley_weights(d: int) -> Floats:
 
 def shapley(game: RatioGame, target: int, tolerance: float = DEFAULT_TOLERANCE) -> ExactValues:
     """Exact Shapley values; the intercept is f with everything removed, so that all of it sums to f(document)."""
-    return shapley_from(_moments(game, target, shapley_weights(game.n_features), tolerance))
+    return shapley_from(moments_of_one(game, target, shapley_weights(game.n_features), tolerance))
 
 
 def shapley_from(moments: Moments, row: int = 0) -> ExactValues:

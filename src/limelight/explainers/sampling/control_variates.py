@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
-from limelight.theory.odd_game import OddGame, sign_moments, size_weights
+from limelight.theory.odd_game import means_with_sign, sign_moments, size_weights
 from limelight.theory.polynomial_game import PolynomialGames, inclusion_chances
 from limelight.theory.values import LimeDesign
 
@@ -252,17 +252,10 @@ class OddColumns:
         weights = size_weights(d)
         beside = float(weights @ sign_moments(d)[2])
         words = np.full((d, d), beside) + (1.0 - beside) * np.eye(d)
-        guessed = np.mean([self._with_sign(c, weights) for c in self.c], axis=0)
+        scale = np.concatenate([np.ones(4), self.scale, self.scale])[:, None]
+        guessed = np.mean([scale * means_with_sign(c, self.top, weights, EASILY) for c in self.c], axis=0)
         with_sign = np.concatenate([words, guessed])
         return np.asarray(2.0 * (with_sign - with_sign.mean(axis=1, keepdims=True)) / (1.0 - beside), dtype=np.float64)
-
-    def _with_sign(self, c: Floats, weights: Floats) -> Floats:
-        zero, none = np.zeros(len(c)), np.zeros(5)
-        games = [OddGame(zero, c, EASILY * np.eye(5)[k], zero, zero) for k in range(1, 5)]
-        units = [np.eye(1, len(c), j)[0] * scale for j, scale in zip(self.top, self.scale, strict=True)]
-        games += [OddGame(zero, c, none, unit, zero) for unit in units]
-        games += [OddGame(zero, c, none, zero, unit) for unit in units]
-        return np.stack([game.means_with_sign(weights) for game in games])
 
 
 def _line(gram: Floats, moment: Floats) -> Floats:
