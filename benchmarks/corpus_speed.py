@@ -43,7 +43,7 @@ from limelight.corpus.running.explain_rows import Questions, answer, explain_row
 from limelight.corpus.running.model_source import Loaded
 from limelight.corpus.running.shard_rows import Row, as_columns, as_parquet
 from limelight.corpus.running.source import Chosen, Source, find_files
-from limelight.corpus.running.workers import Task, compute
+from limelight.corpus.running.workers import Computer, Task
 from limelight.corpus.store.schema import Layout
 from limelight.errors import ExplanationWarning
 from limelight.explainers.method import find
@@ -69,7 +69,7 @@ def shards(source: Source, size: int) -> Iterator[list[Row]]:
 def exact(arguments: argparse.Namespace) -> None:
     loaded = Loaded.of(arguments.model, {"device": arguments.device})
     computing = loaded.computing(None)
-    questions = Questions(EXACT, memory_bytes=computing["memory_bytes"])
+    questions = Questions(methods=EXACT, memory_bytes=computing["memory_bytes"])
     explain_rows(loaded.model, [Row(1, "1", "a film to begin with, which wakes everything up")], questions)
     layout = layout_of(loaded, EXACT)
     started = time.perf_counter()
@@ -113,7 +113,7 @@ def exact(arguments: argparse.Namespace) -> None:
 
 def lime(arguments: argparse.Namespace) -> None:
     loaded = Loaded.of(arguments.model, {"device": arguments.device, "truncate": True})
-    questions = Questions(("lime",), options={"n_samples": arguments.samples})
+    questions = Questions(methods=("lime",), options={"n_samples": arguments.samples})
     source = Source(find_files(arguments.data), Chosen())
     count = source.survey(loaded.model.labels).rows
     every = max(1, count // arguments.documents)
@@ -192,7 +192,7 @@ class Worker:
     def measure(self, rows: Sequence[Row]) -> Measured:
         import pyarrow.parquet
 
-        done = compute(self.loaded.model, Task(0, rows), self.questions, self.layout)
+        done = Computer(self.loaded, self.questions, self.layout).compute(Task(0, rows))
         file = pyarrow.parquet.read_table(pyarrow.BufferReader(done.content), columns=["evaluations", "features"])
         evaluations = sum(own or 0 for own in file["evaluations"].to_pylist())
         features = np.mean([len(own) for own in file["features"].to_pylist() if own is not None] or [0])
@@ -225,7 +225,7 @@ def _begin(model: str | None, methods: tuple[str, ...], options: dict[str, Any])
     global _worker
     warnings.simplefilter("ignore", ExplanationWarning)
     loaded = Loaded.of(model, {"device": "cpu", "truncate": is_huggingface(model) or None})
-    _worker = Worker(loaded, Questions(methods, options=options), layout_of(loaded, methods))
+    _worker = Worker(loaded, Questions(methods=methods, options=options), layout_of(loaded, methods))
     _worker.measure([Row(1, "1", "a film to begin with, which wakes everything up")])
 
 

@@ -62,7 +62,7 @@ def test_rows_are_read_as_a_stream(tmp_path: Path) -> None:
     """30,000 rows take no more memory than 3,000, but for 8 bytes each."""
     peaks = []
     for count in (3_000, 30_000):
-        source = Source(find_files(write(tmp_path / f"{count}.jsonl", reviews(count))), Chosen(id="name"))
+        source = Source(find_files(write(tmp_path / f"{count}.jsonl", reviews(count))), Chosen(id_column="name"))
         tracemalloc.start()
         survey = source.survey(("negative", "positive"))
         assert sum(1 for _ in source.rows(survey.carried)) == count

@@ -64,7 +64,7 @@ def test_every_document_is_explained_as_if_alone(tmp_path: Path, data: Path) -> 
 
 def test_a_stored_explanation_is_the_one_that_was_computed(tmp_path: Path, data: Path) -> None:
     """Two levels, a label rather than another, every column that is not null."""
-    asked = Questions(("lime", "shapley"), target=("positive", "negative"), features=("sentences", "words"))
+    asked = Questions(("positive", "negative"), ("sentences", "words"), methods=("lime", "shapley"))
     model = limelight.load()
     rows = [Row(i, row["name"], row["text"]) for i, row in enumerate(reviews(23), start=1)]
     computed = [own for answer in explain_rows(model, rows, asked) for own in answer.explanations]

@@ -29,7 +29,7 @@ def rows_of(given: Any, **chosen: Any) -> list[tuple[int, str, Any, str | None, 
 def test_every_kind_of_table_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     rows = reviews(600)  # more than are read at once
     rows[3]["text"] = 'a "quoted"\ttext,\nof two lines é'
-    found = rows_of(write(tmp_path / f"data{suffix}", rows), id="name", label="label", carried=("stars",))
+    found = rows_of(write(tmp_path / f"data{suffix}", rows), id_column="name", label_column="label", carry=("stars",))
     assert [(number, id, text, truth) for number, id, text, truth, _ in found] == [
         (i, row["name"], row["text"], row["label"]) for i, row in enumerate(rows, start=1)
     ]
@@ -69,7 +69,7 @@ def test_what_is_carried_keeps_its_type(tmp_path: Path) -> None:
         "nested": [{"a": 1}, [1, 2], None],
     }
     rows = [{"text": "a text", **{name: own[i] for name, own in values.items()}} for i in range(3)]
-    source = Source(find_files(write(tmp_path / "data.jsonl", rows)), Chosen(carried=tuple(values)))
+    source = Source(find_files(write(tmp_path / "data.jsonl", rows)), Chosen(carry=tuple(values)))
     survey = source.survey(LABELS)
     assert survey.carried == {
         "whole": "int64",
@@ -194,5 +194,5 @@ def test_labels_of_the_data_may_have_other_names(tmp_path: Path) -> None:
 def test_a_column_that_no_line_has_is_missing_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
     data = write(tmp_path / "data.jsonl", reviews(3))
     with pytest.raises(InputError, match="did you mean 'label'"):
-        rows_of(data, label="lable", limit=limit)
-    assert len(rows_of(data, label="label", limit=limit)) == (limit or 3)
+        rows_of(data, label_column="lable", limit=limit)
+    assert len(rows_of(data, label_column="label", limit=limit)) == (limit or 3)

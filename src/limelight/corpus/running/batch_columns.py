@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.attribution.api import check_model, reads_pairs
+from limelight.attribution.api import check_model
 from limelight.corpus.running.explain_rows import Questions, explain_rows
-from limelight.corpus.running.shard_rows import Row, as_columns
+from limelight.corpus.running.shard_rows import Row, as_columns, layout_of
 from limelight.corpus.running.source import own_id
 from limelight.corpus.store.schema import Layout
 from limelight.errors import InputError, shown
-from limelight.explainers.method import find
 from limelight.inputs.document import Text
-from limelight.models.interface import Classifier
+from limelight.inputs.features import Parts
+from limelight.models.interface import Classifier, Removal
+from limelight.models.outputs import Output
 
 if TYPE_CHECKING:
     from pyarrow import Schema
@@ -30,9 +31,9 @@ def explain_batch(
     keep_text: bool = False,
     target: Any = None,
     features: Any = "words",
-    removal: str = "mask",
-    output: str | None = None,
-    parts: str = "both",
+    removal: Removal = "mask",
+    output: Output | None = None,
+    parts: Parts = "both",
     seed: int = 0,
     **options: Any,
 ) -> dict[str, list[Any]]:
@@ -49,14 +50,8 @@ def explain_batch(
     names = [own_id(i, text) for i, text in enumerate(texts, start=1)] if ids is None else list(map(str, ids))
     rows = [Row(i, id, text) for i, (id, text) in enumerate(zip(names, texts, strict=True), start=1)]
     chosen = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
-    questions = Questions(chosen, target, features, removal, output, parts, seed, options)
-    layout = Layout(
-        tuple(model.labels),
-        getattr(model, "kind", "classes"),
-        {name: (find(name).label, find(name).signed) for name in chosen},
-        keep_text=keep_text,
-        pairs=reads_pairs(model),
-    )
+    questions = Questions(target, features, removal, output, parts, seed, options=options, methods=chosen)
+    layout = layout_of(model, chosen, keep_text=keep_text)
     columns = as_columns(explain_rows(model, rows, questions), layout)
     return {name: [_plain(value) for value in own] for name, own in columns.items()}
 

@@ -13,8 +13,9 @@ from limelight.core.arrays import whole_number
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.running.explain_rows import Questions, check_call
 from limelight.corpus.running.model_source import Loaded
+from limelight.corpus.running.shard_rows import layout_of
 from limelight.corpus.running.source import Chosen, Given, Source, find_files
-from limelight.corpus.running.workers import Crew, Done, InProcess, Lost, Ready, Task
+from limelight.corpus.running.workers import Computer, Done, InProcess, Lost, Ready, Task, Workers
 from limelight.corpus.store.hashes import Shards
 from limelight.corpus.store.reading import Corpus
 from limelight.corpus.store.reading import open as open_corpus
@@ -22,12 +23,15 @@ from limelight.corpus.store.run_folder import Folder
 from limelight.corpus.store.schema import VERSION, Layout, arrow_library
 from limelight.corpus.store.status import duration
 from limelight.errors import InputError, LimelightError, ParameterError, shown
-from limelight.explainers.method import find
 from limelight.explanation.serialization import written_as_json
+from limelight.inputs.features import Parts
+from limelight.models.interface import Removal
+from limelight.models.outputs import Output
 from limelight.storage.run_folder import differences
 
 OWN_SHARD, SHARD = 1000, 50
 """Documents in a shard: of limelight's own models, which take milliseconds, and of all others."""
+_ASKED = ("target", "features", "removal", "output", "parts", "seed", "options")
 MOST_LOSSES = 3
 """A shard that so many workers did not survive is not given to another one."""
 
@@ -40,9 +44,9 @@ def run(
     *,
     target: Any = None,
     features: Any = "words",
-    removal: str = "mask",
-    output: str | None = None,
-    parts: str = "both",
+    removal: Removal = "mask",
+    output: Output | None = None,
+    parts: Parts = "both",
     seed: int = 0,
     text_column: str = "text",
     second_column: str | None = None,
@@ -96,13 +100,12 @@ def run(
     names = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     if not names:
         raise InputError("methods is empty: name at least one")
-    carried = (carry,) if isinstance(carry, str) else tuple(carry)
     chosen = Chosen(
         text_column,
         second_column,
         id_column,
         label_column,
-        carried,
+        (carry,) if isinstance(carry, str) else tuple(carry),
         dict(label_names or {}),
         None if limit is None else whole_number("limit", limit, 1),
     )
@@ -120,7 +123,9 @@ def run(
         loaded = Loaded.of(model, loading)
         identity = loaded.identity(memory_bytes)
         memory = identity["computing"]["memory_bytes"]
-        questions = Questions(names, target, features, removal, output, parts, seed, options, memory)
+        questions = Questions(
+            target, features, removal, output, parts, seed, options=options, methods=names, memory_bytes=memory
+        )
         check_call(loaded.model, questions)
         if label_column is not None and loaded.kind == "regression":
             raise InputError(
@@ -156,13 +161,8 @@ def _manifest(
     """What this run is asked for, as the folder has it: written down, or found to be the same."""
     asked = {
         "methods": list(questions.methods),
-        "target": questions.target,
+        **{name: getattr(questions, name) for name in _ASKED},
         "features": _plain(questions.features),
-        "removal": questions.removal,
-        "output": questions.output,
-        "parts": questions.parts,
-        "seed": questions.seed,
-        "options": dict(questions.options),
     }
     about = {
         "corpus": VERSION,
@@ -180,14 +180,7 @@ def _manifest(
         folder.check_same(then, now)
         return before, Layout.from_json(before["layout"], folder.path), Shards(run, before["shards"]["count"])
     survey = source.survey(loaded.model.labels, progress)
-    layout = Layout(
-        labels=tuple(loaded.model.labels),
-        kind=loaded.kind,
-        methods={name: (find(name).label, find(name).signed) for name in questions.methods},
-        carried=survey.carried,
-        keep_text=keep_text,
-        pairs=bool(about["model"]["pairs"]),
-    )
+    layout = layout_of(loaded.model, questions.methods, survey.carried, keep_text=keep_text)
     about["input"]["rows"] = survey.rows
     count = -(-survey.rows // size)
     manifest = {**about, "layout": layout.to_json(), "shards": {"size": size, "count": count}}
@@ -226,9 +219,9 @@ def _crew(
     ray: bool | str,
     gpus_per_worker: float,
     progress: Progress,
-) -> Crew:
+) -> Workers:
     if not ray and workers == 1:
-        return InProcess(loaded.model, questions, layout, ahead=loaded.device.startswith("cuda"))
+        return InProcess(Computer(loaded, questions, layout), ahead=loaded.device.startswith("cuda"))
     if loaded.loading is None:
         raise InputError(
             "workers load the model by its name, and this one was given as an object: give the name of a folder, or "
@@ -248,7 +241,7 @@ def _work(
     folder: Folder,
     shards: Shards,
     tasks: Iterator[Task],
-    crew: Crew,
+    crew: Workers,
     identity: Mapping[str, Any],
     documents: int,
     left: int,

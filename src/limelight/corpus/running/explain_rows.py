@@ -11,8 +11,7 @@ import gc
 import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from limelight.attribution.api import reads_pairs, view_of
 from limelight.attribution.request import Request, Resolved
@@ -32,36 +31,17 @@ PROBE = "a good film, but far too long"
 
 
 @dataclass(frozen=True)
-class Questions:
-    """What is asked of every document: methods, and the arguments of `limelight.compare`."""
+class Questions(Request):
+    """What is asked of every document: the arguments of `limelight.compare`."""
 
-    methods: tuple[str, ...]
-    target: Any = None
-    features: Any = "words"
-    removal: Any = "mask"
-    output: Any = None
-    parts: Any = "both"
-    seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[str, ...] = ()
     memory_bytes: int | None = None
     """What a batch of documents may take on a GPU."""
 
     def __post_init__(self) -> None:
         for name in self.methods:
             find(name)
-        self.request  # noqa: B018 - it checks the arguments
-
-    @property
-    def request(self) -> Request:
-        return Request(
-            target=self.target,
-            features=self.features,
-            removal=self.removal,
-            output=self.output,
-            parts=self.parts,
-            seed=self.seed,
-            options=self.options,
-        )
+        super().__post_init__()
 
 
 def seed_of(seed: int, id: str) -> int:
@@ -86,14 +66,14 @@ def explain_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -
 
 def read_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -> Shard:
     """The first half of the work: all that needs no long computation. Another thread may do it ahead of time."""
-    request, methods = questions.request, [find(name) for name in questions.methods]
+    methods = [find(name) for name in questions.methods]
     spare = options_of(methods)
     errors: dict[int, str] = {}
     resolved: dict[int, Resolved] = {}
     with one_thread(), no_collection():
         for i, view in _views(model, rows, errors).items():
             try:
-                own = request.resolve(view, methods, skip=True, spare=spare)
+                own = questions.resolve(view, methods, skip=True, spare=spare)
                 resolved[i] = own.asking(seed=seed_of(questions.seed, rows[i].id))
                 if hasattr(view, "ratio_game_along") and any(one.implementation.by_size for one in own.chosen):
                     for question in resolved[i].questions:
@@ -204,7 +184,7 @@ def check_call(model: Classifier, questions: Questions) -> None:
     methods = [find(name) for name in questions.methods]
     try:
         with one_thread():
-            resolved = questions.request.resolve(view_of(model, text), methods).asking(seed=0)
+            resolved = questions.resolve(view_of(model, text), methods).asking(seed=0)
             explanations_of_many([resolved], questions.memory_bytes)
     except (InputError, CapabilityError):
         raise

@@ -14,9 +14,9 @@ from typing import Any
 
 from limelight.core.progress import SILENT
 from limelight.corpus.running.explain_rows import Questions
-from limelight.corpus.running.model_source import Loaded, Loading
+from limelight.corpus.running.model_source import Loading
 from limelight.corpus.running.waiting_for_ray import Patience
-from limelight.corpus.running.workers import Done, Lost, Ready, Task, compute
+from limelight.corpus.running.workers import Computer, Done, Lost, Ready, Said, Task, Workers
 from limelight.corpus.store.schema import Layout
 from limelight.errors import InputError, LimelightError
 
@@ -26,11 +26,11 @@ _LOOK_SECONDS = 1.0
 """Between two looks at the clock and the keyboard while nothing is answered."""
 
 
-class _Computer:
-    """What runs in an actor; it loads its model when it is asked what it is."""
+class _Actor:
+    """A computer that loads its model when it is asked what it is; errors that a user can put right are answers."""
 
     def __init__(self, loading: Loading, questions: Questions, layout: Layout) -> None:
-        self._loading, self._questions, self._layout = loading, questions, layout
+        self._setup = loading, questions, layout
 
     def has_begun(self) -> None:
         """Answered as soon as the actor has a place: loading a model may take much longer."""
@@ -38,15 +38,15 @@ class _Computer:
     def ready(self) -> Ready | LimelightError:
         """What this actor is, for the driver to compare."""
         try:
-            self._loaded = Loaded(self._loading.load(), self._loading)
-            return Ready.here(self._loaded, self._questions)
+            self._computer = Computer.loading(*self._setup)
+            return self._computer.ready()
         except LimelightError as error:
             return error
 
     def compute(self, task: Task) -> Done | LimelightError:
-        """A shard; an error that a user can put right is an answer like any other."""
+        """A shard."""
         try:
-            return compute(self._loaded.model, task, self._questions, self._layout)
+            return self._computer.compute(task)
         except LimelightError as error:
             return error
 
@@ -68,8 +68,8 @@ class _Worker:
         return next((own for own in (self.begun, self.ready, self.result) if own is not None), None)
 
 
-class RayActors:
-    """A crew of actors. A shard is given to one that has said what it is: one that never gets a place holds none."""
+class RayActors(Workers):
+    """Actors. A shard is given to one that has said what it is: one that never gets a place holds none."""
 
     def __init__(
         self,
@@ -85,9 +85,8 @@ class RayActors:
         self._began = not self._ray.is_initialized()
         if self._began:
             self._connect(address, workers)
-        self._setup = loading, questions, layout
-        self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(_Computer)
-        self._size = workers
+        self._setup, self.size = (loading, questions, layout), workers
+        self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(_Actor)
         self._queue: deque[Task] = deque()
         """What is not given to an actor yet."""
         gpus = f" and {gpus_per_worker:g} GPU" if gpus_per_worker else ""
@@ -113,10 +112,6 @@ class RayActors:
         return _Worker(actor, actor.has_begun.remote(), actor.ready.remote())
 
     @property
-    def room(self) -> int:
-        return self._size - self.busy
-
-    @property
     def busy(self) -> int:
         return len(self._queue) + sum(worker.task is not None for worker in self._workers)
 
@@ -131,10 +126,10 @@ class RayActors:
                 worker.task = self._queue.popleft()
                 worker.result = worker.actor.compute.remote(worker.task)
         coming = sum(worker.ready is not None for worker in self._workers)
-        for _ in range(min(len(self._queue) - coming, self._size - len(self._workers))):
+        for _ in range(min(len(self._queue) - coming, self.size - len(self._workers))):
             self._workers.append(self._begin())
 
-    def answers(self) -> list[Done | Lost | Ready]:
+    def answers(self) -> list[Said]:
         while True:
             self._hand_out()
             owed = {worker.owes: worker for worker in self._workers if worker.owes is not None}
@@ -144,7 +139,7 @@ class RayActors:
                 return answers
             self._patience.look(any(worker.begun is None for worker in self._workers), self._nodes)
 
-    def _answer(self, worker: _Worker) -> Done | Lost | Ready | None:
+    def _answer(self, worker: _Worker) -> Said | None:
         """What an actor says: that it has begun, what it is, then its shard. None where the driver need not know."""
         try:
             said = self._ray.get(worker.owes)
@@ -165,7 +160,7 @@ class RayActors:
             worker.ready = None
         else:
             worker.task = worker.result = None
-        answer: Done | Ready = said
+        answer: Said = said
         return answer
 
     def _lost(self, worker: _Worker, why: str) -> Lost | None:

@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from limelight.corpus.running.explain_rows import Questions
-from limelight.corpus.running.model_source import Loaded, Loading
-from limelight.corpus.running.workers import Done, Lost, Ready, Task, compute
+from limelight.corpus.running.model_source import Loading
+from limelight.corpus.running.workers import Computer, Done, Lost, Ready, Said, Task, Workers
 from limelight.corpus.store.schema import Layout
 from limelight.errors import LimelightError
 
@@ -55,7 +55,7 @@ class _Worker:
         with contextlib.suppress(OSError):
             self.connection.send(task)
 
-    def answer(self) -> Done | Lost | Ready:
+    def answer(self) -> Said:
         """What it says of itself, then of its task; or that it is gone."""
         assert self.task is not None
         number = self.task.number
@@ -90,11 +90,11 @@ def _ending(code: int | None) -> str:
     return f"status {code}"
 
 
-class Processes:
-    """A crew of worker processes; one that is lost is replaced."""
+class Processes(Workers):
+    """Worker processes; one that is lost is replaced."""
 
     def __init__(self, workers: int, loading: Loading, questions: Questions, layout: Layout) -> None:
-        self._setup = loading, questions, layout
+        self._setup, self.size = (loading, questions, layout), workers
         self._workers: list[_Worker] = []
         try:
             for _ in range(workers):
@@ -104,23 +104,15 @@ class Processes:
             raise
 
     @property
-    def room(self) -> int:
-        return sum(worker.task is None for worker in self._workers)
-
-    @property
     def busy(self) -> int:
         return sum(worker.task is not None for worker in self._workers)
-
-    @property
-    def process_ids(self) -> list[int]:
-        return [worker.process.pid for worker in self._workers]
 
     def give(self, task: Task) -> None:
         next(worker for worker in self._workers if worker.task is None).give(task)
 
-    def answers(self) -> list[Done | Lost | Ready]:
+    def answers(self) -> list[Said]:
         waiting = {worker.connection: worker for worker in self._workers if worker.task is not None}
-        answers: list[Done | Lost | Ready] = []
+        answers: list[Said] = []
         for ready in wait(list(waiting)):
             worker = waiting[ready]  # type: ignore[index]
             answer = worker.answer()
@@ -148,12 +140,10 @@ def _watch(parent: int) -> None:
 def serve(connection: Connection[Any, Any]) -> None:
     """Answer tasks until there are no more."""
     try:
-        loading, questions, layout = connection.recv()
-        loaded = Loaded(loading.load(), loading)
-        connection.send(Ready.here(loaded, questions))
+        computer = Computer.loading(*connection.recv())
+        connection.send(computer.ready())
         while True:
-            task = connection.recv()
-            connection.send(compute(loaded.model, task, questions, layout))
+            connection.send(computer.compute(connection.recv()))
     except EOFError:
         return
     except LimelightError as error:

@@ -7,16 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from limelight.attribution.api import reads_pairs
 from limelight.corpus.store.hashes import BLANK, PLACE
-from limelight.corpus.store.schema import Layout, arrow_library
+from limelight.corpus.store.schema import CarriedType, Layout, arrow_library
+from limelight.explainers.method import find
 from limelight.explanation.result import Explanation
 from limelight.explanation.serialization import written_as_json
 from limelight.explanation.significance import rounding_of, warnings_of
 from limelight.inputs.document import Text
+from limelight.models.interface import Classifier
 
 _LARGEST = 2**63 - 1
 
@@ -43,6 +47,19 @@ class Answer:
     method: str
     explanations: tuple[Explanation, ...] = ()
     error: str | None = None
+
+
+def layout_of(
+    model: Classifier,
+    methods: Sequence[str],
+    carried: Mapping[str, CarriedType] = MappingProxyType({}),
+    *,
+    keep_text: bool = False,
+) -> Layout:
+    """The layout of what methods say of a model's texts."""
+    named = {name: (find(name).label, find(name).signed) for name in methods}
+    kind = getattr(model, "kind", "classes")
+    return Layout(tuple(model.labels), kind, named, carried, keep_text, reads_pairs(model))
 
 
 def as_columns(answers: Sequence[Answer], layout: Layout) -> dict[str, list[Any]]:

@@ -8,7 +8,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from limelight.storage.tables import (
 
 Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern such as "data/*.jsonl", or several of these."""
-_HASHED_AT_ONCE = 2**20
 _TOLD_EVERY = 1000
 _LARGEST = 2**63 - 1
 
@@ -41,28 +40,25 @@ _LARGEST = 2**63 - 1
 class Chosen:
     """Which columns are what; at most the first `limit` rows."""
 
-    text: str = "text"
-    second: str | None = None
-    id: str | None = None
-    label: str | None = None
-    carried: tuple[str, ...] = ()
+    text_column: str = "text"
+    second_column: str | None = None
+    id_column: str | None = None
+    label_column: str | None = None
+    carry: tuple[str, ...] = ()
     label_names: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
 
     @property
+    def text_columns(self) -> list[str]:
+        return [self.text_column] if self.second_column is None else [self.text_column, self.second_column]
+
+    @property
     def names(self) -> list[str]:
-        return [name for name in (self.text, self.second, self.id, self.label) if name is not None] + [*self.carried]
+        """All columns that are read."""
+        return [*self.text_columns, *filter(None, (self.id_column, self.label_column)), *self.carry]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "text_column": self.text,
-            "second_column": self.second,
-            "id_column": self.id,
-            "label_column": self.label,
-            "carry": list(self.carried),
-            "label_names": dict(self.label_names),
-            "limit": self.limit,
-        }
+        return {**asdict(self), "carry": list(self.carry)}
 
 
 @dataclass(frozen=True)
@@ -82,35 +78,44 @@ class Source:
 
     def fingerprint(self) -> list[dict[str, Any]]:
         """Name, size and SHA-256 of each file."""
-        return [{"name": file.name, **_digest(file)} for file in self.files]
+        found = []
+        for file in self.files:
+            try:
+                with file.open("rb") as opened:
+                    digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                    found.append({"name": file.name, "bytes": opened.tell(), "sha256": digest})
+            except OSError as error:
+                raise unreadable(file, error) from error
+        return found
 
     def rows(self, carried: Mapping[str, CarriedType]) -> Iterator[Row]:
         """All rows in their order, as they were found to be by a survey."""
-        for number, (_, _, values) in enumerate(self._records(), start=1):
-            text = _text(values, self.chosen)
-            row_id = own_id(number, text) if self.chosen.id is None else str(as_whole(values[self.chosen.id]))
+        chosen = self.chosen
+        for number, (file, place, values) in enumerate(self._records(), start=1):
+            texts = tuple(values[name] for name in chosen.text_columns)
+            text = texts[0] if chosen.second_column is None else texts
             yield Row(
                 number,
-                row_id,
+                own_id(number, text) if chosen.id_column is None else str(as_whole(values[chosen.id_column])),
                 text,
-                self._truth(values),
+                self._label(file, place, values)[1],
                 {name: _as_type(values[name], kind) for name, kind in carried.items()},
             )
 
     def survey(self, labels: Sequence[str], progress: Progress = SILENT) -> Survey:
         """Look at every row: what is wrong with an id, a label or a file is said before any work is done."""
-        kinds: dict[str, set[type]] = {name: set() for name in self.chosen.carried}
+        chosen = self.chosen
+        kinds: dict[str, set[type]] = {name: set() for name in chosen.carry}
         ids, rows, texts, not_one = array("Q"), 0, 0, None
         progress.begin("looking at the data", 0)
         for rows, (file, place, values) in enumerate(self._records(), start=1):
-            if all(isinstance(values[name], str) for name in self._text_columns):
+            if all(isinstance(values[name], str) for name in chosen.text_columns):
                 texts += 1
-            elif not_one is None and values[self.chosen.text] is not None:
-                not_one = values[self.chosen.text]
-            if self.chosen.id is not None:
-                ids.append(_id_hash(file, place, values[self.chosen.id], self.chosen.id))
-            if self.chosen.label is not None:
-                self._check_label(file, place, values[self.chosen.label], labels)
+            elif not_one is None and values[chosen.text_column] is not None:
+                not_one = values[chosen.text_column]
+            if chosen.id_column is not None:
+                ids.append(_id_hash(file, place, values[chosen.id_column], chosen.id_column))
+            self._check_label(file, place, values, labels)
             for name, own in kinds.items():
                 own.add(_kind(values[name]))
             if rows % _TOLD_EVERY == 0:
@@ -120,7 +125,7 @@ class Source:
             raise DataError(f"{self._named} has no rows: give a file with a text in each row")
         if texts == 0:
             raise DataError(
-                f"{self._named}: column {self.chosen.text!r} holds no text in any of {rows:,} rows, but "
+                f"{self._named}: column {chosen.text_column!r} holds no text in any of {rows:,} rows, but "
                 f"{shown(not_one)}; name the right column by text_column"
             )
         self._check_repeated(ids)
@@ -130,10 +135,6 @@ class Source:
     def _named(self) -> str:
         more = "" if len(self.files) == 1 else f" and {len(self.files) - 1} more"
         return f"{self.files[0]}{more}"
-
-    @property
-    def _text_columns(self) -> list[str]:
-        return [self.chosen.text] if self.chosen.second is None else [self.chosen.text, self.chosen.second]
 
     def _records(self) -> Iterator[tuple[Path, int, dict[str, Any]]]:
         """File, place in it and the columns that were asked for; no more rows than the limit."""
@@ -146,43 +147,39 @@ class Source:
                     left -= 1
                 yield file, place, values
 
-    def _truth(self, values: Mapping[str, Any]) -> str | None:
-        if self.chosen.label is None or is_missing(values[self.chosen.label]):
-            return None
-        raw = label_string(self.files[0], values[self.chosen.label], 0, self.chosen.label)
-        return self.chosen.label_names.get(raw, raw)
+    def _label(self, file: Path, place: int, values: Mapping[str, Any]) -> tuple[str, str | None]:
+        """The label of a row as the data has it, and as the model calls it: None where there is none."""
+        column = self.chosen.label_column
+        if column is None or is_missing(values[column]):
+            return "", None
+        raw = label_string(file, values[column], place, column)
+        return raw, self.chosen.label_names.get(raw, raw)
 
-    def _check_label(self, file: Path, place: int, value: Any, labels: Sequence[str]) -> None:
-        if is_missing(value):
-            return
-        raw = label_string(file, value, place, str(self.chosen.label))
-        if (name := self.chosen.label_names.get(raw, raw)) not in labels:
-            where = f"label in {file}, {place_name(file)} {place},"
-            try:
-                raise UnknownNameError(where, name, labels)
-            except UnknownNameError as error:
-                raise DataError(
-                    f"{error}; the model knows no other labels: name them by label_names, such as "
-                    f"{{{raw!r}: {labels[0]!r}}}, or name no label_column"
-                ) from error
+    def _check_label(self, file: Path, place: int, values: Mapping[str, Any], labels: Sequence[str]) -> None:
+        raw, name = self._label(file, place, values)
+        if name is not None and name not in labels:
+            unknown = UnknownNameError(f"label in {file}, {place_name(file)} {place},", name, labels)
+            raise DataError(
+                f"{unknown}; the model knows no other labels: name them by label_names, such as "
+                f"{{{raw!r}: {labels[0]!r}}}, or name no label_column"
+            )
 
     def _check_repeated(self, ids: array[int]) -> None:
         """That no id stands twice; hashes are compared first, which takes 16 bytes of memory for a row."""
-        hashes = np.frombuffer(ids, dtype=np.uint64) if len(ids) else np.zeros(0, dtype=np.uint64)
-        order = np.argsort(hashes, kind="stable")
-        again = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+        hashes = np.array(ids, dtype=np.uint64)
+        ordered = np.sort(hashes)
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(again):
             return
-        suspects = {int(order[i + step]) for i in again for step in (0, 1)}
         seen: dict[str, str] = {}
-        for number, (file, place, values) in enumerate(self._records()):
-            if number in suspects:
-                own = str(as_whole(values[str(self.chosen.id)]))
+        for is_suspect, (file, place, values) in zip(np.isin(hashes, again), self._records(), strict=True):
+            if is_suspect:
+                own = str(as_whole(values[str(self.chosen.id_column)]))
                 here = f"{file}, {place_name(file)} {place}"
                 if own in seen:
                     raise DataError(
-                        f"{here}: the id {shown(own)} in column {self.chosen.id!r} was given before, in {seen[own]}; "
-                        "give each row an id of its own, or name no id column"
+                        f"{here}: the id {shown(own)} in column {self.chosen.id_column!r} was given before, in "
+                        f"{seen[own]}; give each row an id of its own, or name no id column"
                     )
                 seen[own] = here
 
@@ -241,12 +238,6 @@ def problem_of(text: object) -> str | None:
     return None
 
 
-def _text(values: Mapping[str, Any], chosen: Chosen) -> Any:
-    if chosen.second is None:
-        return values[chosen.text]
-    return values[chosen.text], values[chosen.second]
-
-
 def _id_hash(file: Path, place: int, value: Any, column: str) -> int:
     here = f"{file}, {place_name(file)} {place}"
     if is_missing(value):
@@ -273,16 +264,3 @@ def _as_type(value: Any, kind: CarriedType) -> Any:
         except (TypeError, ValueError):
             return str(value)
     return float(value) if kind == "double" else value
-
-
-def _digest(file: Path) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    size = 0
-    try:
-        with file.open("rb") as opened:
-            while block := opened.read(_HASHED_AT_ONCE):
-                digest.update(block)
-                size += len(block)
-    except OSError as error:
-        raise unreadable(file, error) from error
-    return {"bytes": size, "sha256": digest.hexdigest()}

@@ -1,8 +1,9 @@
-"""Who computes the shards: one interface for this process, for processes of its own, and for Ray.
+"""Workers that compute shards: one interface for this process, for processes of its own, and for Ray.
 
-A crew is given tasks while it has room, one for each worker: so a crash costs one shard per worker at most. It answers
-with shards that are done, as the bytes of their files, which the driver alone writes; or with those that were lost,
-because who computed them is no more. A worker that loads a model of its own says what it is before its first shard.
+They are given tasks while they have room, one for each worker: so a crash costs one shard per worker at most. They
+answer with shards that are done, as the bytes of their files, which the driver alone writes; or with those that were
+lost, because the process that computed them is no more. A worker that loads a model of its own says what it is before
+its first shard.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from limelight.corpus.running.explain_rows import Questions, Shard, answer, read_rows
-from limelight.corpus.running.model_source import Loaded
+from limelight.corpus.running.model_source import Loaded, Loading
 from limelight.corpus.running.shard_rows import Row, as_parquet
 from limelight.corpus.store.schema import Layout
-from limelight.models.interface import Classifier
 
 
 @dataclass(frozen=True)
@@ -59,82 +61,88 @@ class Ready:
     process: int
     identity: Mapping[str, Any]
 
+
+Said = Done | Lost | Ready
+
+
+class Computer:
+    """The model and the questions of a run, in the process that computes its shards."""
+
+    def __init__(self, loaded: Loaded, questions: Questions, layout: Layout) -> None:
+        self._loaded, self._questions, self._layout = loaded, questions, layout
+
     @classmethod
-    def here(cls, loaded: Loaded, questions: Questions) -> Ready:
-        """As the process that calls this one."""
-        return cls(socket.gethostname(), os.getpid(), loaded.identity(questions.memory_bytes))
+    def loading(cls, loading: Loading, questions: Questions, layout: Layout) -> Computer:
+        """With a model of its own."""
+        return cls(Loaded(loading.load(), loading), questions, layout)
+
+    def ready(self) -> Ready:
+        """What this process is."""
+        return Ready(socket.gethostname(), os.getpid(), self._loaded.identity(self._questions.memory_bytes))
+
+    def read(self, task: Task) -> Shard:
+        """The first half of the work, which another thread may do ahead of time."""
+        return read_rows(self._loaded.model, task.rows, self._questions)
+
+    def compute(self, task: Task, read: Callable[[], Shard] | None = None) -> Done:
+        """A shard, from its rows to the bytes of its file; `read` gives the first half of the work."""
+        started, cpu_started = time.perf_counter(), time.process_time()
+        answers = answer(self.read(task) if read is None else read(), self._questions)
+        content = as_parquet(answers, self._layout)
+        errors = len({own.row.number for own in answers if own.error is not None})
+        seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+        return Done(task.number, content, len(task.rows), errors, seconds, cpu_seconds)
 
 
-class Crew(Protocol):
-    """Workers that compute shards."""
+class Workers(ABC):
+    """Workers of one kind; `size` of them, or as many tasks as can be given at once."""
+
+    size: int
 
     @property
     def room(self) -> int:
         """How many tasks can be given at this moment."""
+        return self.size - self.busy
 
     @property
+    @abstractmethod
     def busy(self) -> int:
         """How many tasks were given and not answered yet."""
 
+    @abstractmethod
     def give(self, task: Task) -> None:
         """Let a worker begin with it."""
 
-    def answers(self) -> list[Done | Lost | Ready]:
+    @abstractmethod
+    def answers(self) -> list[Said]:
         """Wait until at least one task is answered, or a worker is ready; it is before it has done a task."""
 
+    @abstractmethod
     def close(self) -> None:
         """Let all workers go; what they are at is given up."""
 
 
-def compute(model: Classifier, task: Task, questions: Questions, layout: Layout) -> Done:
-    """A shard, from its rows to the bytes of its file."""
-    clocks = _clocks()
-    return _finished(task, read_rows(model, task.rows, questions), questions, layout, clocks)
-
-
-def _clocks() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
-
-
-def _finished(task: Task, shard: Shard, questions: Questions, layout: Layout, started: tuple[float, float]) -> Done:
-    answers = answer(shard, questions)
-    content = as_parquet(answers, layout)
-    errors = len({own.row.number for own in answers if own.error is not None})
-    seconds, cpu_seconds = (now - then for now, then in zip(_clocks(), started, strict=True))
-    return Done(task.number, content, len(task.rows), errors, seconds, cpu_seconds)
-
-
-class InProcess:
+class InProcess(Workers):
     """This process alone, with a model that is in memory.
 
     `ahead`: the next shard is read by a thread while a GPU computes this one.
     """
 
-    def __init__(self, model: Classifier, questions: Questions, layout: Layout, ahead: bool = False) -> None:
-        self._model, self._questions, self._layout = model, questions, layout
-        self._tasks: list[tuple[Task, Future[Shard] | None]] = []
-        self._most = 2 if ahead else 1
+    def __init__(self, computer: Computer, ahead: bool = False) -> None:
+        self._computer, self.size = computer, 2 if ahead else 1
+        self._tasks: list[tuple[Task, Callable[[], Shard]]] = []
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="limelight-reader") if ahead else None
-
-    @property
-    def room(self) -> int:
-        return self._most - len(self._tasks)
 
     @property
     def busy(self) -> int:
         return len(self._tasks)
 
     def give(self, task: Task) -> None:
-        reading = None
-        if self._reader is not None:
-            reading = self._reader.submit(read_rows, self._model, task.rows, self._questions)
-        self._tasks.append((task, reading))
+        read = partial(self._computer.read, task)
+        self._tasks.append((task, read if self._reader is None else self._reader.submit(read).result))
 
-    def answers(self) -> list[Done | Lost | Ready]:
-        started = _clocks()
-        task, reading = self._tasks[0]
-        shard = read_rows(self._model, task.rows, self._questions) if reading is None else reading.result()
-        done = _finished(task, shard, self._questions, self._layout, started)
+    def answers(self) -> list[Said]:
+        done = self._computer.compute(*self._tasks[0])
         self._tasks.pop(0)
         return [done]
 
