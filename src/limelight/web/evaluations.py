@@ -7,15 +7,11 @@ from typing import Any
 
 from limelight.core.sanitize import visible
 from limelight.evaluation.curves import curves_of
+from limelight.evaluation.measure import measures
 from limelight.evaluation.report.tables import all_tables
 from limelight.evaluation.result import Evaluation
 from limelight.evaluation.run_folder import read_evaluation
 from limelight.explanation.serialization import numbers_written
-
-_MEASURES = {
-    "comprehensiveness": "What the output loses as words are taken out",
-    "sufficiency": "What the output loses as words are kept alone",
-}
 
 
 def evaluation_view(folder: Path) -> dict[str, Any]:
@@ -40,7 +36,7 @@ def described(evaluation: Evaluation) -> dict[str, Any]:
         ],
         "curves": [
             {
-                "title": f"{title}, {removal}",
+                "title": f"{measure.curve.title}, {removal}",
                 "curves": [
                     {
                         "name": visible(curve.name),
@@ -53,7 +49,7 @@ def described(evaluation: Evaluation) -> dict[str, Any]:
                     for curve in found
                 ],
             }
-            for measure, title in _MEASURES.items()
-            if (found := curves_of(evaluation, measure, removal))
+            for measure in measures()
+            if measure.curve is not None and (found := curves_of(evaluation, measure, removal))
         ],
     }
