@@ -25,17 +25,17 @@ batch beyond it the model is asked about inputs of half the next power of two, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from limelight.core.arrays import Floats, Integers
+from limelight.models.huggingface.configuration import special_numbers, vocabulary_size
 from limelight.models.huggingface.encoding import Encoding
 from limelight.models.huggingface.module_copy import Tree
-from limelight.models.huggingface.runner import Batching, Inputs, ragged_batches
+from limelight.models.huggingface.runner import Batching, one_batch
 from limelight.models.huggingface.subwords import TokenWindow
 
 _ROUNDINGS = 64
@@ -47,7 +47,6 @@ _FEW, _MANY = 12, 30
 """Tokens between the special ones of the second and the third input."""
 _NARROW = 32
 """What the first inputs find out holds up to this width."""
-_WORSE: tuple[Batching, ...] = ("padded", "equal lengths", "one at a time", "does not repeat itself")
 _SPREAD = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly: tokens from everywhere in the vocabulary."""
 
@@ -90,7 +89,7 @@ class Company:
 
 def worse(one: Company, other: Company) -> Company:
     """That of two which lets fewer inputs share a batch."""
-    return max(one, other, key=lambda company: _WORSE.index(company.batching))
+    return max(one, other, key=lambda company: get_args(Batching).index(company.batching))
 
 
 def width_to_ask(width: int, limit: int | None) -> int | None:
@@ -106,58 +105,43 @@ def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first
 
     `first`: the answer to the first input, where it is known.
     """
-    asked = _Asked(tree, {} if first is None else {0: first})
     short, few, many, other = inputs
-    alone = np.stack([asked.alone(0, short), asked.alone(1, few)])
+    alone = np.stack([_answers(tree, [short])[0] if first is None else first, _answers(tree, [few])[0]])
     moved: float | None = 0.0
     for pad in pads[:1]:
-        moved = asked.moved(alone, [short, few, many], pad)
+        moved = _moved(tree, alone, [short, few, many], pad)
         if _equal(moved, tree):
             return Company("padded", pad)
-    again = _part(asked.once(few) - alone[1], alone)
-    if not _equal(again, tree):
-        return Company("does not repeat itself", next(iter(pads), None), again)
-    for pad in pads[1:]:
-        if _equal(asked.moved(alone, [short, few, many], pad), tree):
-            return Company("padded", pad)
-    pair = np.stack([alone[1], asked.once(other), alone[1]])
-    beside = asked.moved(pair, [few, other, few], 0)
+    again = _part(_answers(tree, [few])[0] - alone[1], alone)
     pad_known = next(iter(pads), None)
+    if not _equal(again, tree):
+        return Company("does not repeat itself", pad_known, again)
+    for pad in pads[1:]:
+        if _equal(_moved(tree, alone, [short, few, many], pad), tree):
+            return Company("padded", pad)
+    pair = np.stack([alone[1], _answers(tree, [other])[0], alone[1]])
+    beside = _moved(tree, pair, [few, other, few])
     if _equal(beside, tree):
         return Company("equal lengths", pad_known, moved)
     return Company("one at a time", pad_known, beside)
 
 
-class _Asked:
-    """A model that is asked, with the answers so far."""
+def _answers(tree: Tree, windows: Sequence[TokenWindow], pad: int = 0) -> Floats:
+    """What the model says of inputs in one batch."""
+    with torch.inference_mode():
+        logits = tree.logits(one_batch(windows, tree.device, pad))
+    return logits.double().cpu().numpy()
 
-    def __init__(self, tree: Tree, known: dict[int, Floats]) -> None:
-        self._tree, self._known = tree, known
 
-    def alone(self, number: int, window: TokenWindow) -> Floats:
-        if number not in self._known:
-            self._known[number] = self.once(window)
-        return self._known[number]
-
-    def once(self, window: TokenWindow) -> Floats:
-        """What the model says of one input."""
-        return self._batch([window], 0)[0]
-
-    def moved(self, alone: Floats, together: Sequence[TokenWindow], pad: int) -> float | None:
-        """How far the first inputs' answers move in a batch, as a part of the largest logit; None for an error."""
-        try:
-            answers = self._batch(together, pad)[: len(alone)]
-        except torch.OutOfMemoryError:
-            raise
-        except Exception:  # a model may refuse a batch in any way: what it says of one input is known
-            return None
-        return None if answers.shape != alone.shape else _part(answers - alone, alone)
-
-    def _batch(self, windows: Sequence[TokenWindow], pad: int) -> Floats:
-        batches = ragged_batches(windows, pad, self._tree.device)
-        with torch.inference_mode():
-            logits = self._tree.logits(batches.build(np.arange(len(windows)), int(batches.lengths.max())))
-        return logits.double().cpu().numpy()
+def _moved(tree: Tree, alone: Floats, together: Sequence[TokenWindow], pad: int = 0) -> float | None:
+    """How far the first inputs' answers move in a batch, as a part of the largest logit; None for an error."""
+    try:
+        answers = _answers(tree, together, pad)[: len(alone)]
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # a model may refuse a batch in any way: what it says of one input is known
+        return None
+    return None if answers.shape != alone.shape else _part(answers - alone, alone)
 
 
 def _part(difference: Floats, logits: Floats) -> float:
@@ -208,11 +192,9 @@ def _of_sizes(frame: Encoding, ordinary: Integers, sizes: Sequence[int]) -> list
 
 
 def _filled(frame: Encoding, numbers: Iterator[Any], size: int) -> TokenWindow:
-    """The frame with so many tokens in each text; with 0 those that it has."""
-    ids: list[int] = []
-    types: list[int] = []
+    """The frame with so many tokens in each text, which are one word; with 0 those that it has."""
+    ids, types, behind = [], [], 0
     places: list[int] = []
-    behind = 0
     for start, end in frame.texts:
         own = frame.ids[start:end].tolist() if not size else [int(next(numbers)) for _ in range(size)]
         kind = int(frame.types[start]) if start < end else 0
@@ -223,17 +205,13 @@ def _filled(frame: Encoding, numbers: Iterator[Any], size: int) -> TokenWindow:
         behind = end
     ids += frame.ids[behind:].tolist()
     types += frame.types[behind:].tolist()
-    return _window(np.array(ids, dtype=np.int64), np.array(types, dtype=np.int64), places)
-
-
-def _window(ids: Integers, types: Integers, places: Sequence[int] = ()) -> TokenWindow:
-    """An input whose tokens at these places are one word."""
     positions = np.array(places, dtype=np.int64)
-    return TokenWindow(ids, types, positions, np.zeros_like(positions), np.ones(len(positions)))
+    return TokenWindow(np.array(ids), np.array(types), positions, np.zeros_like(positions), np.ones(len(positions)))
 
 
-def ordinary_tokens(size: int, special: set[int]) -> Integers:
-    """Numbers of tokens that mean something, from everywhere in a vocabulary of this size."""
+def ordinary_tokens(model: Any, tokenizer: Any) -> Integers:
+    """Numbers of tokens that mean something, from everywhere in the vocabulary."""
+    size, special = vocabulary_size(model, tokenizer), special_numbers(model, tokenizer)
     count = 4 * _MANY - 1  # an odd number: inputs that go around do not repeat each other
     spread = (size * (np.arange(1, 4 * count) * _SPREAD % 1.0)).astype(np.int64)
     chosen = [number for number in dict.fromkeys(spread.tolist()) if number not in special]
@@ -248,22 +226,17 @@ def ignores_attention_mask(tree: Tree, window: TokenWindow) -> bool:
 
     Answers that differ by no more than a unit of the last place are the same: a mask that is read changes all of them.
     """
-    shown = ragged_batches([window], 0, tree.device).build(np.arange(1), len(window.ids))
+    shown = one_batch([window], tree.device)
     attention = torch.ones_like(shown.ids)
     hidden_places = window.positions if len(window.positions) < len(window.ids) else window.positions[:-1]
     attention[:, hidden_places.tolist()] = 0
     with torch.inference_mode():
-        open_, hidden = (tree.logits(Inputs(shown.ids, shown.types, mask)) for mask in (None, attention))
-    return _same(open_, hidden, tree)
+        open_, hidden = (tree.logits(replace(shown, attention=mask)) for mask in (None, attention))
+    furthest, largest = float((open_ - hidden).abs().max()), float(open_.abs().max())
+    return furthest <= torch.finfo(tree.dtype).eps * largest
 
 
 def skips(tree: Tree, window: TokenWindow, number: int) -> bool:
     """Whether this token behind an input changes nothing: the head looks for the last token that is another."""
-    longer = _window(np.append(window.ids, number), np.append(window.types, window.types[-1:]))
-    asked = _Asked(tree, {})
-    return _equal(asked.moved(asked.once(window)[None], [longer], 0), tree)
-
-
-def _same(one: Tensor, other: Tensor, tree: Tree) -> bool:
-    furthest, largest = float((one - other).abs().max()), float(one.abs().max())
-    return furthest <= torch.finfo(tree.dtype).eps * largest
+    longer = replace(window, ids=np.append(window.ids, number), types=np.append(window.types, window.types[-1:]))
+    return _equal(_moved(tree, _answers(tree, [window]), [longer]), tree)

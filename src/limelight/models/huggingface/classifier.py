@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from limelight.core.arrays import Floats, Integers
+from limelight.core.arrays import Floats
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
 from limelight.inputs.document import Document, Text, Word, check_pair, check_single, is_pair
 from limelight.inputs.words import WordRule, plain_words, words_by
@@ -39,18 +39,16 @@ from limelight.models.huggingface.configuration import (
     n_vectors,
     pads_of,
     reason_of_limit,
-    special_numbers,
     token_limit,
-    vocabulary_size,
 )
 from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.gradients import array64
 from limelight.models.huggingface.module_copy import PrivateTrees, Tree
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
-from limelight.models.huggingface.runner import Batching, Runner, ragged_batches
+from limelight.models.huggingface.runner import Batching, Runner, one_batch, ragged_batches
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
-from limelight.models.huggingface.view import HuggingFaceView, single_input
+from limelight.models.huggingface.view import HuggingFaceView
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind, probabilities
 
@@ -145,7 +143,7 @@ class HuggingFaceClassifier:
             return narrow
 
         def ask() -> Company:
-            inputs = inputs_of_width(self._frame, self._ordinary(), wide)
+            inputs = inputs_of_width(self._frame, ordinary_tokens(self.model, self.tokenizer), wide)
             pads = [narrow.pad] if narrow.batching == "padded" and narrow.pad is not None else []
             return worse(narrow, replace(decide(self.trees.plain(), inputs, pads), pad=narrow.pad))
 
@@ -309,11 +307,7 @@ class HuggingFaceClassifier:
 
     def _probes(self) -> list[TokenWindow]:
         """Inputs without meaning, to ask the model about itself."""
-        return inputs_like(self._frame, self._ordinary(), self.max_length)
-
-    def _ordinary(self) -> Integers:
-        special = special_numbers(self.model, self.tokenizer)
-        return ordinary_tokens(vocabulary_size(self.model, self.tokenizer), special)
+        return inputs_like(self._frame, ordinary_tokens(self.model, self.tokenizer), self.max_length)
 
     def _check_head(self) -> None:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
@@ -341,7 +335,7 @@ class HuggingFaceClassifier:
 
     def _probed(self, tree: Tree) -> Any:
         """What a tree answers to the shortest input; None where it has no logits."""
-        probe = single_input(self._probes()[0], tree.device)
+        probe = one_batch(self._probes()[:1], tree.device)
         types = {} if probe.types is None else {"token_type_ids": probe.types}
         with tree.as_it_is():
             return getattr(tree.module(input_ids=probe.ids, **types), "logits", None)

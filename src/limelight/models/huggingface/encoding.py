@@ -49,7 +49,29 @@ class Encoding:
 
 def encode(tokenizer: Any, text: Text, types: bool = True) -> Encoding:
     """Tokenise a text, or a pair, once; without `types` all of them are zero."""
-    return _encoded_pair(tokenizer, text, types) if isinstance(text, tuple) else _encoded_text(tokenizer, text, types)
+    sides = text if isinstance(text, tuple) else (text,)
+    answer = _asked(tokenizer, text, sides, types)
+    ids = np.asarray(answer["input_ids"][0], dtype=np.int64)
+    has_types = types and "token_type_ids" in answer
+    kinds = np.asarray(answer["token_type_ids"][0], dtype=np.int64) if has_types else np.zeros_like(ids)
+    offsets = [(int(start), int(end)) for start, end in answer["offset_mapping"][0]]
+    if len(sides) == 1:
+        own = np.flatnonzero(~np.asarray(answer["special_tokens_mask"][0], dtype=bool))
+        # A text of which nothing is left (characters that the tokenizer drops) stands between first and last.
+        place = (int(own[0]), int(own[-1]) + 1) if len(own) else ((len(ids) + 1) // 2,) * 2
+        return Encoding(ids, kinds, tuple(offsets), (place,))
+    owners = answer.sequence_ids(0)
+    first, second = ([t for t, side in enumerate(owners) if side == wanted] for wanted in (0, 1))
+    # Where a text without tokens stands is nobody's concern: no window has any of it.
+    texts = (first[0], first[-1] + 1) if first else (0, 0), (second[0], second[-1] + 1) if second else (len(ids),) * 2
+    if texts[1][0] < texts[0][1]:
+        raise CapabilityError(
+            "this tokenizer puts the second text of a pair before the first, or into it: give its post-processor a "
+            "template in which the first comes first, and give the texts in the order in which the model reads them"
+        )
+    begins = len(sides[0]) + len(JOINT)
+    behind = [(start + begins, end + begins) for start, end in offsets[texts[1][0] :]]
+    return Encoding(ids, kinds, (*offsets[: texts[1][0]], *behind), texts)
 
 
 def check_pairs(tokenizer: Any) -> None:
@@ -73,42 +95,12 @@ def check_pairs(tokenizer: Any) -> None:
 _TEMPLATE = "use the tokenizer that the model was trained with, or give its post-processor a template for pairs"
 
 
-def _encoded_text(tokenizer: Any, text: str, types: bool) -> Encoding:
-    answer = _asked(tokenizer, text, (_readable(text),), types)
-    special = np.asarray(answer["special_tokens_mask"], dtype=bool)
-    ids, kinds = _numbers(answer["input_ids"], answer["token_type_ids"] if _has_types(answer, types) else None)
-    own = np.flatnonzero(~special)
-    # A text of which nothing is left (characters that the tokenizer drops) stands between first and last.
-    first, last = (int(own[0]), int(own[-1]) + 1) if len(own) else ((len(ids) + 1) // 2,) * 2
-    return Encoding(ids, kinds, _spans(answer["offset_mapping"]), ((first, last),))
-
-
-def _encoded_pair(tokenizer: Any, pair: tuple[str, str], types: bool) -> Encoding:
-    # Lists of one: a pair with an empty second text would be a single text otherwise.
-    answer = _asked(tokenizer, pair, tuple([_readable(text)] for text in pair), types)
-    ids, kinds = _numbers(answer["input_ids"][0], answer["token_type_ids"][0] if _has_types(answer, types) else None)
-    sides = answer.sequence_ids(0)
-    first, second = ([t for t, side in enumerate(sides) if side == wanted] for wanted in (0, 1))
-    # Where a text without tokens stands is nobody's concern: no window has any of it.
-    texts = (first[0], first[-1] + 1) if first else (0, 0), (second[0], second[-1] + 1) if second else (len(ids),) * 2
-    if texts[1][0] < texts[0][1]:
-        raise CapabilityError(
-            "this tokenizer puts the second text of a pair before the first, or into it: give its post-processor a "
-            "template in which the first comes first, and give the texts in the order in which the model reads them"
-        )
-    begins = len(pair[0]) + len(JOINT)
-    offsets = [
-        (start + begins, end + begins) if t >= texts[1][0] else (start, end)
-        for t, (start, end) in enumerate(_spans(answer["offset_mapping"][0]))
-    ]
-    return Encoding(ids, kinds, tuple(offsets), texts)
-
-
-def _asked(tokenizer: Any, text: Text, read: tuple[Any, ...], types: bool) -> Any:
+def _asked(tokenizer: Any, text: Text, sides: tuple[str, ...], types: bool) -> Any:
     """What the tokenizer answers; what it raises becomes an error that shows the text."""
     try:
+        # Lists of one: a pair with an empty second text would be a single text otherwise.
         return tokenizer(
-            *read,
+            *([_LONE_SURROGATE.sub("\ufffd", side)] for side in sides),
             add_special_tokens=True,
             truncation=False,
             padding=False,
@@ -124,20 +116,3 @@ def _asked(tokenizer: Any, text: Text, read: tuple[Any, ...], types: bool) -> An
             f"the tokenizer cannot read the text {shortened(repr(text), 80)}: {shortened(str(error))}; give another "
             "text, or wrap the model with a tokenizer that can"
         ) from error
-
-
-def _readable(text: str) -> str:
-    return _LONE_SURROGATE.sub("\ufffd", text)
-
-
-def _has_types(answer: Any, types: bool) -> bool:
-    return types and "token_type_ids" in answer
-
-
-def _numbers(ids: Any, types: Any) -> tuple[Integers, Integers]:
-    numbers = np.asarray(ids, dtype=np.int64)
-    return numbers, np.zeros_like(numbers) if types is None else np.asarray(types, dtype=np.int64)
-
-
-def _spans(offsets: Any) -> tuple[Span, ...]:
-    return tuple((int(start), int(end)) for start, end in offsets)

@@ -157,18 +157,18 @@ class Runner:
 
     def _attempt(self, memory: _Memory, rows: Integers, width: int) -> Tensor | None:
         """The logits of a batch; None, and smaller batches from now on, where memory ran out."""
-        refused = False
         try:
             return memory.asked(rows, width)
         except Exception as error:
-            if not _is_out_of_memory(error):
-                if len(rows) == 1 or isinstance(error, RuntimeError):  # of torch, not of a model's own check
-                    raise _refusal(error, width) from error
-                refused = True
-            elif len(rows) == 1:
+            refused = not _is_out_of_memory(error)
+            if refused and (len(rows) == 1 or isinstance(error, RuntimeError)):  # of torch, not of a model's own check
+                raise _refusal(error, width) from error
+            if len(rows) == 1:
                 raise
         if refused:
-            return torch.cat([self._alone(memory, row) for row in rows])
+            lengths = memory.batches.lengths[rows].tolist()
+            alone = [self._attempt(memory, rows[i : i + 1], max(own, 1)) for i, own in enumerate(lengths)]
+            return torch.cat([answer for answer in alone if answer is not None])  # of one input there is an answer
         # Outside the handler: the error's traceback would keep the memory that it complains of.
         half = len(rows) * width // 2
         with self._lock:
@@ -176,15 +176,6 @@ class Runner:
         if memory.device.type == "cuda":
             torch.cuda.empty_cache()
         return None
-
-    def _alone(self, memory: _Memory, row: np.int64) -> Tensor:
-        width = max(int(memory.batches.lengths[row]), 1)
-        try:
-            return memory.asked(np.array([row]), width)
-        except Exception as error:
-            if _is_out_of_memory(error):
-                raise
-            raise _refusal(error, width) from error
 
     def _batch_tokens(self, memory: _Memory, order: Integers) -> int:
         """Tokens in one forward: as given, or found by the first thread that asks."""
@@ -279,3 +270,9 @@ def ragged_batches(windows: Sequence[TokenWindow], pad: int, device: torch.devic
         )
 
     return Batches(lengths, build)
+
+
+def one_batch(windows: Sequence[TokenWindow], device: torch.device, pad: int = 0) -> Inputs:
+    """Windows as a batch of as many."""
+    batches = ragged_batches(windows, pad, device)
+    return batches.build(np.arange(len(windows)), int(batches.lengths.max()))

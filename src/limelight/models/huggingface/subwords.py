@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -55,13 +56,16 @@ class Subwords:
     document: Document
     encoding: Encoding
     stretches: tuple[Stretch, ...]
-    windows: tuple[TokenWindow, ...]
+
+    @cached_property
+    def windows(self) -> tuple[TokenWindow, ...]:
+        """The inputs that the text is read as."""
+        return tuple(window_of(self.encoding, stretch, self.document.words) for stretch in self.stretches)
 
     def divided(self, words: Sequence[Word]) -> Subwords:
         """The same tokens, for a document with other words."""
         own = _seen(words, self.document, self.encoding, self.stretches[-1])
-        document = Document(self.document.text, own, self.document.notices, self.document.second)
-        return Subwords(document, self.encoding, self.stretches, _windows(self.encoding, self.stretches, own))
+        return replace(self, document=replace(self.document, words=own))
 
 
 def read_subwords(document: Document, encoding: Encoding, limit: int | None, long_texts: LongTexts) -> Subwords:
@@ -73,22 +77,17 @@ def read_subwords(document: Document, encoding: Encoding, limit: int | None, lon
         if document.second is not None:
             which, instead = ("remaining", "give a larger max_length, or shorter texts")
         raise InputError(f"none of the {which} {limit} tokens belongs to a word: {instead}")
-    windows = _windows(encoding, read, words)
-    if not any(len(window.positions) for window in windows):
+    notices = (*document.notices, *_notices(document, words, len(encoding), limit, len(read)))
+    subwords = Subwords(replace(document, words=words, notices=notices), encoding, tuple(read))
+    if not any(len(window.positions) for window in subwords.windows):
         raise EmptyTextError(
             f"the model's tokenizer reads no word of the text: got {shortened(repr(document.given), 80)}; give a text "
             "with at least one word that it does not drop"
         )
-    notices = (*document.notices, *_notices(document, words, len(encoding), limit, len(read)))
-    return Subwords(Document(document.text, words, notices, document.second), encoding, tuple(read), windows)
+    return subwords
 
 
 # ── what the model reads of a text ────────────────────────────────────────────────────────────────────────────────────
-
-
-def whole(encoding: Encoding) -> Stretch:
-    """All of an encoding."""
-    return Stretch(encoding.texts)
 
 
 def stretches(encoding: Encoding, limit: int | None, long_texts: LongTexts) -> list[Stretch]:
@@ -98,7 +97,7 @@ def stretches(encoding: Encoding, limit: int | None, long_texts: LongTexts) -> l
     both are equally long, then either in turn, as transformers does by "longest_first".
     """
     if limit is None or len(encoding) <= limit:
-        return [whole(encoding)]
+        return [Stretch(encoding.texts)]
     room, is_pair = limit - encoding.n_special, len(encoding.texts) == 2
     if room < 1:
         raise InputError(f"this model reads {limit} tokens, which leaves no room for a word: give a larger max_length")
@@ -168,10 +167,6 @@ def _cut_of_pair(document: Document, read: Sequence[Word]) -> str:
 
 
 # ── tokens and words ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _windows(encoding: Encoding, read: Sequence[Stretch], words: Sequence[Word]) -> tuple[TokenWindow, ...]:
-    return tuple(window_of(encoding, stretch, words) for stretch in read)
 
 
 def window_of(encoding: Encoding, stretch: Stretch, words: Sequence[Word] = ()) -> TokenWindow:

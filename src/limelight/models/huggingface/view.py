@@ -21,7 +21,7 @@ from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
 from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
-from limelight.models.huggingface.runner import Inputs
+from limelight.models.huggingface.runner import one_batch
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
 from limelight.models.huggingface.variants import VARIANTS, with_inserted
 from limelight.models.interface import (
@@ -208,7 +208,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         tree = self._model.trees.eager()
         with torch.inference_mode(False):  # of the caller: which position is read is found by a gradient
             return [
-                self._layers_of(window, all_attention(tree, single_input(window, tree.device)))
+                self._layers_of(window, all_attention(tree, one_batch([window], tree.device)))
                 for window in self.windows
             ]
 
@@ -244,7 +244,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
     def _gradients(self, tree: Tree, direction: Floats) -> Gradients:
         gradients, vectors = [], []
         for window in self.windows:
-            inputs = single_input(window, tree.device)
+            inputs = one_batch([window], tree.device)
             embeddings = tree.embed(inputs.ids[0])
             _, gradient = directed_gradients(tree, inputs, embeddings[None], lambda _: direction[None])
             # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
@@ -290,7 +290,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         return lambda _: along
 
     def _line(self, tree: Tree, window: TokenWindow, baseline: str, moved: Integers) -> EmbeddingLine:
-        inputs = single_input(window, tree.device)
+        inputs = one_batch([window], tree.device)
         embeddings = tree.embed(inputs.ids[0])
         difference = torch.zeros_like(embeddings)
         owned = torch.from_numpy(np.unique(window.positions[np.isin(window.words, moved)])).to(tree.device)
@@ -308,9 +308,3 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         if baseline == "pad" and special.pad is None:
             raise CapabilityError("this model has no padding token: use baseline='mask' or baseline='zero'")
         return tree.embed(torch.tensor([special.mask if baseline == "mask" else special.pad], device=tree.device))[0]
-
-
-def single_input(window: TokenWindow, device: torch.device) -> Inputs:
-    """A window as a batch of one."""
-    ids = torch.from_numpy(window.ids)[None].to(device)
-    return Inputs(ids, torch.from_numpy(window.types)[None].to(device) if window.types.any() else None)
