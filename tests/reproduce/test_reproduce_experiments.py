@@ -154,8 +154,8 @@ def test_theorem_s_error_is_relative_to_the_exact_value(lab: Lab) -> None:
 
 def test_autograd_and_closed_form_for_a_batch(lab: Lab) -> None:
     ids = gradients.padded_ids(lab.model, lab.documents, "cpu")
-    batch = gradients.Autograd(lab.model, 2, "cpu")(ids)
-    closed = gradients.ClosedForm(lab.model, 2, "cpu")(ids)
+    batch = gradients.autograd(lab.model, 2, "cpu")(ids)
+    closed = gradients.closed_form(lab.model, 2, "cpu")(ids)
     for i, document in enumerate(lab.documents):
         assert torch.equal(ids[i], lab.model.encode([document.text])[0])
         forward = lab.model.reference(ids[i])

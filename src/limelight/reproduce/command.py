@@ -9,11 +9,9 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -21,12 +19,23 @@ import limelight
 from limelight.core.arrays import whole_number
 from limelight.core.device import find_device
 from limelight.core.progress import Progress
-from limelight.errors import CapabilityError, CheckpointError, InputError
+from limelight.errors import CapabilityError, CheckpointError, InputError, UnknownNameError
 from limelight.models.words.checkpoint import embedded_folder
-from limelight.reproduce import drawing, report
+from limelight.reproduce import (
+    correlations,
+    drawing,
+    fig1,
+    fig2,
+    fig3,
+    fig4,
+    fig6,
+    final_layer,
+    gradients,
+    lime_error,
+    report,
+    theorem,
+)
 from limelight.reproduce.experiment import Experiment
-from limelight.reproduce.experiments import EXPERIMENTS, find
-from limelight.reproduce.fig4 import OFFICIAL
 from limelight.reproduce.folder import Fingerprint, RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.reproduce.texts import SAMPLE, read_texts
@@ -35,6 +44,33 @@ from limelight.storage.files import reason
 ON_A_CPU = 200
 """Documents where none are asked for and there is no GPU."""
 EMBEDDED = "the embedded model"
+PNG_END = b"IEND\xaeB`\x82"
+"""What a PNG ends with that was written to its end."""
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    fig1.EXPERIMENT,
+    fig2.EXPERIMENT,
+    fig3.EXPERIMENT,
+    fig4.EXPERIMENT,
+    lime_error.EXPERIMENT,
+    theorem.EXPERIMENT,
+    gradients.FIGURE,
+    gradients.ERRORS,
+    correlations.EXPERIMENT,
+    final_layer.EXPERIMENT,
+    fig6.EXPERIMENT,
+)
+
+
+def find(name: str) -> tuple[Experiment, ...]:
+    """One experiment by its name, or all of them."""
+    if name == "all":
+        return EXPERIMENTS
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            return (experiment,)
+    raise UnknownNameError("experiment", name, ["all", *(experiment.name for experiment in EXPERIMENTS)])
 
 
 @dataclass(frozen=True)
@@ -53,34 +89,29 @@ class Options:
 
 
 def run(options: Options, progress: Progress) -> Path:
-    """Compute what is missing or damaged, draw what can be drawn; one run at a time writes to a folder.
+    """Compute what is missing or damaged, draw what can be drawn, and return the report.
 
-    Returns the report, or None where nothing could be drawn.
+    One run at a time writes to a folder.
     """
-    chosen = find(options.experiment)
-    folder = RunFolder(options.out)
+    chosen, folder = find(options.experiment), RunFolder(options.out)
     with folder.writing():
-        return _run(options, chosen, folder, progress)
-
-
-def _run(options: Options, chosen: Sequence[Experiment], folder: RunFolder, progress: Progress) -> Path:
-    _tell_damages(folder, {experiment.name for experiment in chosen}, progress)
-    missing = [experiment for experiment in chosen if not folder.has(experiment.name)]
-    without_deep = [e.name for e in missing if e.model == "deep" and options.deep_model is None]
-    if without_deep and len(chosen) == 1:
-        raise CapabilityError(
-            f"{without_deep[0]} needs a model of several layers: give --deep-model, the folder of one that was trained "
-            "with limelight train --preset deep"
-        )
-    missing = [experiment for experiment in missing if experiment.name not in without_deep]
-    _check_engine(options, folder)
-    if missing or folder.fingerprint() is None or _given(options):
-        lab = _lab(options, folder, progress, load_deep=any(e.model == "deep" for e in missing))
-        for experiment in missing:
-            _compute(experiment, lab)
-    for name in without_deep:
-        progress.say(f"{name}: not computed, because it needs --deep-model; the report says so")
-    return _draw(folder, progress, {experiment.name for experiment in chosen})
+        _tell_damages(folder, {experiment.name for experiment in chosen}, progress)
+        missing = [experiment for experiment in chosen if not folder.has(experiment.name)]
+        without_deep = [e for e in missing if e.model == "deep" and options.deep_model is None]
+        if without_deep and len(chosen) == 1:
+            raise CapabilityError(
+                f"{without_deep[0].name} needs a model of several layers: give --deep-model, the folder of one that "
+                "was trained with limelight train --preset deep"
+            )
+        missing = [experiment for experiment in missing if experiment not in without_deep]
+        _check_engine(options, folder)
+        if missing or folder.fingerprint() is None or _given(options):
+            lab = _lab(options, folder, progress, load_deep=any(e.model == "deep" for e in missing))
+            for experiment in missing:
+                _compute(experiment, lab)
+        for experiment in without_deep:
+            progress.say(f"{experiment.name}: not computed, because it needs --deep-model; the report says so")
+        return _draw(folder, progress, {experiment.name for experiment in chosen})
 
 
 def _tell_damages(folder: RunFolder, chosen: set[str], progress: Progress) -> None:
@@ -101,9 +132,9 @@ def _check_engine(options: Options, folder: RunFolder) -> None:
     """Figure 4 by another engine than the one that was asked for is not shown as if it were."""
     if options.official and folder.has("fig4"):
         used = folder.read_result("fig4")["numbers"]["engine"]["delete"]
-        if used != OFFICIAL:
+        if used != fig4.OFFICIAL:
             raise InputError(
-                f"fig4 in --out {options.out} was computed by {used}, not by {OFFICIAL}: choose another folder"
+                f"fig4 in --out {options.out} was computed by {used}, not by {fig4.OFFICIAL}: choose another folder"
             )
 
 
@@ -119,32 +150,25 @@ def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: boo
     documents = _documents(options.documents, earlier, len(texts.texts), device)
     seed = options.seed if options.seed is not None else earlier.seed if earlier else 0
     whole_number("--seed", seed, 0)
-    folder.claim(
-        Fingerprint(
-            data=texts.name if earlier is None or earlier.data_digest != texts.digest else earlier.data,
-            data_digest=texts.digest,
-            model=_model_name(options.model, earlier, _digest(options.model)),
-            model_digest=_digest(options.model),
-            documents=documents,
-            seed=seed,
-            version=limelight.__version__,
-        )
-    )
-    deep = None
+    of_model = _called(options.model), _digest(options.model)
+    folder.claim(Fingerprint(texts.name, texts.digest, *of_model, documents, seed, limelight.__version__))
+    deep = limelight.load(options.deep_model) if load_deep and options.deep_model is not None else None
     if options.deep_model is not None:
-        deep = limelight.load(options.deep_model) if load_deep else None
         folder.claim_deep(_digest(options.deep_model))
+    for own in (model, deep):
+        if isinstance(own, torch.nn.Module):
+            own.to(device).eval()
     return Lab(
         folder=folder,
         texts=texts,
-        model=_placed(model, device),
-        deep_model=_placed(deep, device),
+        model=model,
+        deep_model=deep,
         documents_asked=documents,
         seed=seed,
         device=device,
         progress=progress,
         official=options.official,
-        deep_name=os.path.basename(os.path.normpath(options.deep_model or "")),
+        deep_name=_called(options.deep_model),
     )
 
 
@@ -166,11 +190,8 @@ def _documents(asked: int | None, earlier: Fingerprint | None, total: int, devic
     return total if device == "cuda" else min(ON_A_CPU, total)
 
 
-def _model_name(folder: str | None, earlier: Fingerprint | None, digest: str) -> str:
-    if folder is None:
-        return EMBEDDED
-    same = earlier is not None and earlier.model_digest == digest
-    return earlier.model if earlier is not None and same else os.path.basename(os.path.normpath(folder))
+def _called(folder: str | None) -> str:
+    return EMBEDDED if folder is None else os.path.basename(os.path.normpath(folder))
 
 
 def _digest(folder: str | None) -> str:
@@ -188,11 +209,6 @@ def _digest(folder: str | None) -> str:
     return digest.hexdigest()[:16]
 
 
-def _placed(model: Any, device: str) -> Any:
-    """A model of ours on the device of the run."""
-    return model.to(device).eval() if isinstance(model, torch.nn.Module) else model
-
-
 # ── computing and drawing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -203,12 +219,13 @@ def _compute(experiment: Experiment, lab: Lab) -> None:
     started = time.perf_counter()
     numbers = experiment.compute(lab)
     seconds = time.perf_counter() - started
-    fingerprint = lab.folder.fingerprint()
+    run_of = lab.folder.fingerprint()
+    assert run_of is not None
     about = {
-        "data": fingerprint.data if fingerprint else lab.texts.name,
+        "data": run_of.data,
         "is_sample": lab.texts.is_sample,
         "documents": len(lab.chosen),
-        "model": lab.deep_name if experiment.model == "deep" else fingerprint.model if fingerprint else "",
+        "model": lab.deep_name if experiment.model == "deep" else run_of.model,
         "seed": lab.seed,
         "device": _machine(lab.device),
         "date": str(date.today()),
@@ -226,10 +243,6 @@ def _machine(device: str) -> str:
     return f"{platform.machine()} CPU, {os.cpu_count()} cores"
 
 
-def _is_whole_png(file: Path) -> bool:
-    return file.exists() and file.read_bytes().endswith(b"IEND\xaeB`\x82")
-
-
 def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
     """The figures that were asked for, and a report of all that there are."""
     done = [experiment for experiment in EXPERIMENTS if folder.has(experiment.name)]
@@ -244,12 +257,11 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
         done = []
     for experiment in done:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
-        if experiment.name in asked or not _is_whole_png(stored):
+        if experiment.name in asked or not (stored.exists() and stored.read_bytes().endswith(PNG_END)):
             source = drawing.source_line(result["about"], experiment.over_documents)
             with drawing.our_style():
                 figure = experiment.draw(folder, result["numbers"])
                 drawing.save_figure(folder, experiment.name, figure, source)
         images[experiment.name] = stored.read_bytes()
-    page = report.page(EXPERIMENTS, results, images)
-    folder.write("report.html", page.encode())
+    folder.write("report.html", report.page(EXPERIMENTS, results, images).encode())
     return folder.path / "report.html"

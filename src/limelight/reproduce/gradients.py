@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,29 +21,24 @@ _DOCUMENTS_AT_ONCE = {"cpu": 4, "cuda": 64}
 """Each has K attention matrices of T_max x T_max numbers, and their gradients."""
 
 
-class Autograd:
-    """∇_{e_t} f of the reference forward (Section 2, line by line) in float64, for a batch of documents.
+def autograd(model: AttentionClassifier, target: int, device: str) -> Callable[[Tensor], Tensor]:
+    """∇_{e_t} f of the reference forward (Section 2, line by line) in float64: from token numbers (n, T_max) to
+    gradients (n, T_max, d_e).
 
     e_t is the sum of a word's vector and W_p(t), so the derivative by W_p(t) is the one by e_t.
     """
+    twin = AttentionClassifier(model.config, model.vocabulary, model.labels).double()
+    with torch.no_grad():
+        for own, given in zip(twin.parameters(), model.parameters(), strict=True):
+            own.copy_(given)
+    reference = _Reference(twin.to(device), target)
 
-    def __init__(self, model: AttentionClassifier, target: int, device: str) -> None:
-        twin = AttentionClassifier(model.config, model.vocabulary, model.labels).double()
-        with torch.no_grad():
-            for own, given in zip(twin.parameters(), model.parameters(), strict=True):
-                own.copy_(given)
-        self._module = _Reference(twin.to(device), target)
-        self._gradient = torch.func.vmap(torch.func.grad(self._output), in_dims=(None, 0))
-        self.W_p: Tensor = twin.W_p.detach()
+    def output(W_p: Tensor, ids: Tensor) -> Tensor:
+        logit: Tensor = torch.func.functional_call(reference, {"model.W_p": W_p}, (ids,))
+        return logit
 
-    def _output(self, W_p: Tensor, ids: Tensor) -> Tensor:
-        output: Tensor = torch.func.functional_call(self._module, {"model.W_p": W_p}, (ids,))
-        return output
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        """Token numbers (n, T_max) to gradients (n, T_max, d_e)."""
-        gradient: Tensor = self._gradient(self.W_p, ids)
-        return gradient.detach()
+    gradient, W_p = torch.func.vmap(torch.func.grad(output), in_dims=(None, 0)), twin.W_p.detach()
+    return lambda ids: gradient(W_p, ids).detach()
 
 
 class _Reference(nn.Module):
@@ -55,17 +50,17 @@ class _Reference(nn.Module):
         return self.model.reference(ids).logits[self.target]
 
 
-class ClosedForm:
-    """Theorem 4.1 for a batch of documents, in float64."""
+def closed_form(model: AttentionClassifier, target: int, device: str) -> Callable[[Tensor], Tensor]:
+    """Theorem 4.1 in float64: from token numbers (n, T_max) to gradients (n, T_max, d_e)."""
+    heads, all_words = heads64(model), np.arange(len(model.vocabulary))
+    arrays = (heads.r, heads.u[:, target], rows64(model, all_words), positions64(model))
+    r, u, W_e, W_p = (torch.from_numpy(array).to(device) for array in arrays)
 
-    def __init__(self, model: AttentionClassifier, target: int, device: str) -> None:
-        heads, all_words = heads64(model), np.arange(len(model.vocabulary))
-        arrays = (heads.r, heads.u[:, target], rows64(model, all_words), positions64(model))
-        self.r, self.u, self.W_e, self.W_p = (torch.from_numpy(array).to(device) for array in arrays)
+    def gradient(ids: Tensor) -> Tensor:
+        e = W_e[ids] + W_p
+        return theorem_4_1((e @ r.T).softmax(dim=1), e @ u.T, u, r)
 
-    def __call__(self, ids: Tensor) -> Tensor:
-        e = self.W_e[ids] + self.W_p
-        return theorem_4_1((e @ self.r.T).softmax(dim=1), e @ self.u.T, self.u, self.r)
+    return gradient
 
 
 def padded_ids(model: AttentionClassifier, documents: Sequence[Prepared], device: str) -> Tensor:
@@ -80,7 +75,7 @@ def compute_figure(lab: Lab) -> Numbers:
     """The word of the strongest gradient in one document: all coordinates, both ways; and the theorem's two terms."""
     model, document = lab.paper_model(), lab.shown
     ids = padded_ids(model, [document], lab.device)
-    by_autograd = Autograd(model, lab.target, lab.device)(ids)[0, 1 : 1 + document.T].cpu().numpy()
+    by_autograd = autograd(model, lab.target, lab.device)(ids)[0, 1 : 1 + document.T].cpu().numpy()
     (question,) = lab.questions([document])
     by_theorem = question.view.gradients(question.direction).gradients
     terms = question.view.gradient_terms(question.direction)
@@ -152,12 +147,16 @@ FIGURE = Experiment(
 
 def compute_errors(lab: Lab) -> Numbers:
     model = lab.paper_model()
-    autograd, closed_form = Autograd(model, lab.target, lab.device), ClosedForm(model, lab.target, lab.device)
+    true, formula = autograd(model, lab.target, lab.device), closed_form(model, lab.target, lab.device)
     at_once = _DOCUMENTS_AT_ONCE[torch.device(lab.device).type]
 
     def compute(documents: Sequence[Prepared]) -> Arrays:
-        groups = [documents[start : start + at_once] for start in range(0, len(documents), at_once)]
-        return joined(_errors(autograd, closed_form, padded_ids(model, group, lab.device), group) for group in groups)
+        found = []
+        for start in range(0, len(documents), at_once):
+            group = documents[start : start + at_once]
+            ids = padded_ids(model, group, lab.device)
+            found.append(_errors(true(ids), formula(ids), group))
+        return joined(found)
 
     errors = lab.over_documents("gradients", compute)
     lab.folder.write_arrays("gradient-error", errors)
@@ -172,9 +171,8 @@ def compute_errors(lab: Lab) -> Numbers:
     }
 
 
-def _errors(autograd: Autograd, closed_form: ClosedForm, ids: Tensor, documents: Sequence[Prepared]) -> Arrays:
+def _errors(true: Tensor, formula: Tensor, documents: Sequence[Prepared]) -> Arrays:
     """Per document, over the words and coordinates: largest and mean difference, and the gradients' own size."""
-    true, formula = autograd(ids), closed_form(ids)
     difference, size = (true - formula).abs(), true.abs()
     of_words = [(difference[i, 1 : 1 + own.T], size[i, 1 : 1 + own.T]) for i, own in enumerate(documents)]
     columns = {

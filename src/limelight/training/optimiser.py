@@ -38,15 +38,12 @@ class Optimiser:
         self.steps = 0
         self.dense = [weight for weight in model.parameters() if weight is not model.W_e]
         """All weights but the embedding table: every one of them has a gradient in every step."""
-        rates = preset.learning_rate, preset.embedding_learning_rate or preset.learning_rate
-        decays = preset.weight_decay, preset.embedding_weight_decay
-        self._rates = rates
+        self._rates = preset.learning_rate, preset.embedding_learning_rate or preset.learning_rate
+        own = preset.embedding_weight_decay
+        decays = preset.weight_decay, preset.weight_decay if own is None else own
+        groups = zip((self.dense, [model.W_e]), self._rates, decays, strict=True)
         self.adam = torch.optim.AdamW(
-            [
-                {"params": self.dense, "lr": rates[0], "weight_decay": decays[0]},
-                {"params": [model.W_e], "lr": rates[1], "weight_decay": decays[0] if decays[1] is None else decays[1]},
-            ],
-            fused=True,
+            [{"params": weights, "lr": rate, "weight_decay": decay} for weights, rate, decay in groups], fused=True
         )
         model.W_e.grad = torch.zeros_like(model.W_e)
         self.average = (
@@ -123,16 +120,13 @@ class Optimiser:
     def restore(self, tensors: dict[str, Tensor], steps: int) -> None:
         """Continue after `steps` steps from what `state` gave then."""
         self.steps = steps
+        for weight in self.model.parameters():
+            step = torch.tensor(float(steps), dtype=torch.float32, device=weight.device)
+            moments = {name: torch.empty_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+            self.adam.state[weight] = {"step": step, **moments}
         with torch.no_grad():
-            for name, weight in self.model.named_parameters():
-                weight.copy_(tensors[f"weight.{name}"])
-                self.adam.state[weight] = {
-                    "step": torch.tensor(float(steps), dtype=torch.float32, device=weight.device),
-                    "exp_avg": torch.empty_like(weight).copy_(tensors[f"exp_avg.{name}"]),
-                    "exp_avg_sq": torch.empty_like(weight).copy_(tensors[f"exp_avg_sq.{name}"]),
-                }
-                if self.average is not None:
-                    self.average[name].copy_(tensors[f"average.{name}"])
+            for name, own in self.state().items():
+                own.copy_(tensors[name])
 
 
 def rate_factor(preset: Preset, step: int, total_steps: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from limelight.core.arrays import whole_number
 from limelight.errors import ParameterError, UnknownNameError
@@ -58,61 +58,47 @@ class Preset:
                 raise ParameterError(f"{name} must be at least 0 and below 1: got {getattr(self, name)!r}")
         if not 0 <= self.crop_probability <= 1:
             raise ParameterError(f"crop_probability must be between 0 and 1: got {self.crop_probability!r}")
-        if not self.learning_rate > 0 or (
-            self.embedding_learning_rate is not None and not self.embedding_learning_rate > 0
-        ):
+        rates = self.learning_rate, self.embedding_learning_rate
+        if not all(rate is None or rate > 0 for rate in rates):
             raise ParameterError("learning rates must be above 0")
-        if self.schedule not in ("constant", "linear", "cosine"):
-            raise UnknownNameError("schedule", self.schedule, ("constant", "linear", "cosine"))
-        if self.stored_dtype not in ("float32", "float16"):
-            raise UnknownNameError("stored_dtype", self.stored_dtype, ("float32", "float16"))
+        for name, known in (("schedule", get_args(Schedule)), ("stored_dtype", get_args(StoredDtype))):
+            if getattr(self, name) not in known:
+                raise UnknownNameError(name, getattr(self, name), known)
 
 
-PRESETS = {
-    "paper": Preset("paper"),
+_DEFAULT = Preset(
     # Chosen on validation reviews of IMDB. A high learning rate with half of the words dropped keeps the model from
     # learning texts by heart, averaging takes the noise out again, and pieces of texts teach it to read short ones.
-    "default": Preset(
-        "default",
-        sizes=AttentionConfig(T_max=512, d_e=32, d_att=32, d_out=32, K=6),
-        epochs=5,
-        batch_size=64,
-        learning_rate=1e-2,
-        warmup=0.05,
-        schedule="linear",
-        averaging=0.998,
-        embedding_scale=0.1,
-        validation=0.1,
-        whole_vocabulary=False,
-        max_vocabulary=30_000,
-        word_dropout=0.5,
-        crop_probability=0.2,
-        crop_min=12,
-        stored_dtype="float16",
-    ),
+    "default",
+    sizes=AttentionConfig(T_max=512, d_e=32, d_att=32, d_out=32, K=6),
+    epochs=5,
+    batch_size=64,
+    learning_rate=1e-2,
+    warmup=0.05,
+    schedule="linear",
+    averaging=0.998,
+    embedding_scale=0.1,
+    validation=0.1,
+    whole_vocabulary=False,
+    max_vocabulary=30_000,
+    word_dropout=0.5,
+    crop_probability=0.2,
+    crop_min=12,
+    stored_dtype="float16",
+)
+_DEEP = replace(
     # Appendix E: 6 layers of 6 heads. Words learn faster than heads, as few of them stand in a batch; depth wants a
     # bound on the step.
-    "deep": Preset(
-        "deep",
-        sizes=TransformerConfig(T_max=256, d_e=64, d_att=16, d_out=16, K=6, layers=6, d_mlp=128),
-        epochs=6,
-        batch_size=64,
-        learning_rate=1e-3,
-        embedding_learning_rate=2e-3,
-        warmup=0.1,
-        schedule="linear",
-        clip_norm=1.0,
-        averaging=0.998,
-        embedding_scale=0.1,
-        validation=0.1,
-        whole_vocabulary=False,
-        max_vocabulary=30_000,
-        word_dropout=0.5,
-        crop_probability=0.2,
-        crop_min=12,
-        stored_dtype="float16",
-    ),
-}
+    _DEFAULT,
+    name="deep",
+    sizes=TransformerConfig(T_max=256, d_e=64, d_att=16, d_out=16, K=6, layers=6, d_mlp=128),
+    epochs=6,
+    learning_rate=1e-3,
+    embedding_learning_rate=2e-3,
+    warmup=0.1,
+    clip_norm=1.0,
+)
+PRESETS = {preset.name: preset for preset in (Preset("paper"), _DEFAULT, _DEEP)}
 
 
 def find_preset(preset: str | Preset, epochs: int | None = None) -> Preset:

@@ -27,6 +27,7 @@ from limelight.core.arrays import whole_number
 from limelight.errors import CheckpointError, ParameterError
 from limelight.models.words.checkpoint import CONFIG, FILES, UNFINISHED
 from limelight.storage.files import only_writer, reason, remove, remove_dead_parts, replace_file
+from limelight.storage.run_folder import RunFolder
 
 Settings = dict[str, Any]
 """Everything that the result depends on, by name, as JSON values."""
@@ -61,25 +62,27 @@ def best_epoch(history: Sequence[EpochRecord]) -> EpochRecord:
     return max(history, key=lambda record: record.validation_accuracy)
 
 
-class TrainingFolder:
+class TrainingFolder(RunFolder):
     """The folder that a training run writes to: its state while it is unfinished, in the end the model."""
+
+    CANNOT_WRITE = CheckpointError
 
     def __init__(self, out: str | os.PathLike[str]) -> None:
         try:
-            self.out = Path(os.path.realpath(out))
+            super().__init__(Path(os.path.realpath(out)))
         except (OSError, ValueError, TypeError) as error:
             raise ParameterError(f"{out!r:.80} is no folder to write a model to: {error}; give another name") from error
-        self._own = self.out / UNFINISHED
+        self._own = self.path / UNFINISHED
         self.best = self._own / "best"
         self._final = self._own / "final"
-        self._state = self._own / "state.safetensors"
+        self.state = self._own / "state.safetensors"
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Be the only run that writes here; whatever else is in the folder is found to be one's own before."""
         self._check_free(alone=False)
         try:
-            with only_writer(self.out, self._own / "lock"):
+            with only_writer(self.path, self._own / "lock"):
                 if self._is_finished():
                     self._remove_own()
                 self._check_free(alone=True)  # another run may have ended in the meantime
@@ -91,7 +94,7 @@ class TrainingFolder:
 
     def _is_finished(self) -> bool:
         """Whether a run was stopped when its model was in its place, but not everything of its own gone."""
-        return not self._state.exists() and all((self.out / name).exists() for name in FILES)
+        return not self.state.exists() and all((self.path / name).exists() for name in FILES)
 
     def _check_free(self, alone: bool) -> None:
         """A finished model, or anything else of the user's, is never written over.
@@ -99,72 +102,62 @@ class TrainingFolder:
         Before one is `alone` here, the files of a model may be those that another run is moving to their place.
         """
         try:
-            there = sorted(set(os.listdir(self.out)) - {UNFINISHED})
+            there = sorted(set(os.listdir(self.path)) - {UNFINISHED})
         except FileNotFoundError:
             return
         except NotADirectoryError as error:
-            raise ParameterError(f"{self.out} is a file: give the name of a folder to write the model to") from error
+            raise ParameterError(f"{self.path} is a file: give the name of a folder to write the model to") from error
         except OSError as error:
-            raise ParameterError(f"cannot write to {self.out}: {reason(error)}; choose another folder") from error
+            raise ParameterError(f"cannot write to {self.path}: {reason(error)}; choose another folder") from error
         being_moved = self._final.is_dir() if alone else self._own.is_dir()
         if being_moved and set(there) <= set(FILES):
             return
         if set(FILES) <= set(there):
             raise ParameterError(
-                f"{self.out} holds a finished model: choose another folder, or remove this one to train it again"
+                f"{self.path} holds a finished model: choose another folder, or remove this one to train it again"
             )
         if there:
-            raise ParameterError(f"{self.out} is not empty ({', '.join(there[:3])}): choose another folder")
+            raise ParameterError(f"{self.path} is not empty ({', '.join(there[:3])}): choose another folder")
 
     def store(self, state: TrainingState, settings: Settings) -> None:
         """Replace the stored state by this one, in one move."""
         about = {"steps": state.steps, "history": [asdict(record) for record in state.history], "settings": settings}
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
-        with self._writable("the state of the run"):
+        with self.explained("the state of the run"):
             self._own.mkdir(parents=True, exist_ok=True)
-            replace_file(self._state, tensor_bytes(tensors, metadata={"training": json.dumps(about)}))
+            replace_file(self.state, tensor_bytes(tensors, metadata={"training": json.dumps(about)}))
 
     def discard(self) -> None:
         """Remove the state of an earlier run that is not gone on with: the best model is another's from now on."""
-        with self._writable("the state of the run"):
+        with self.explained("the state of the run"):
             if self._final.is_dir():
                 for name in (CONFIG, *FILES):
-                    (self.out / name).unlink(missing_ok=True)
+                    (self.path / name).unlink(missing_ok=True)
                 remove(self._final)
-            self._state.unlink(missing_ok=True)
+            self.state.unlink(missing_ok=True)
 
     def finish(self, files: Mapping[str, bytes]) -> None:
         """Put the finished model in its place, and remove the state of the run."""
-        with self._writable("the model"):
+        with self.explained("the model"):
             self._final.mkdir(exist_ok=True)
             for name, content in files.items():
                 replace_file(self._final / name, content)
             # config.json comes last: until then the folder is no checkpoint to anybody.
             for name in sorted(files, key=lambda name: name == CONFIG):
-                (self._final / name).replace(self.out / name)
+                (self._final / name).replace(self.path / name)
             self._remove_own()
 
     def _remove_own(self) -> None:
         """All but the lock. The state goes first: without it, a model in its place is a finished one."""
-        for path in (self._state, self.best, self._final):
+        for path in (self.state, self.best, self._final):
             remove(path)
-
-    @contextlib.contextmanager
-    def _writable(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise CheckpointError(
-                f"could not write {what} in {self.out}: {reason(error)}; check the path and the free space, then give "
-                "the same command again to go on"
-            ) from error
 
     def restore(self, settings: Settings) -> TrainingState | None:
         """The stored state of a run with these settings, or None where there is none."""
-        if not self._state.exists():
+        if not self.state.exists():
             return None
         try:
-            with safe_open(self._state, framework="pt") as stored:
+            with safe_open(self.state, framework="pt") as stored:
                 about = _about(stored)
                 tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
             history = tuple(EpochRecord(**record) for record in about["history"])
@@ -179,25 +172,16 @@ class TrainingFolder:
     def unusable(self, error: Exception) -> CheckpointError:
         """What there is of an unfinished run is damaged."""
         return CheckpointError(
-            f"the state of the unfinished run in {self.out} cannot be read ({reason(error)}): "
+            f"the state of the unfinished run in {self.path} cannot be read ({reason(error)}): "
             f"remove {self._own} to begin again, or choose another folder"
         )
 
-    def finished_epochs(self) -> int:
-        """Epochs that the stored state holds; 0 where there is none, or none that can be read."""
-        try:
-            with safe_open(self._state, framework="pt") as stored:
-                return len(_about(stored)["history"])
-        except _UNREADABLE:
-            return 0
-
     def _check_settings(self, stored: Settings, asked: Settings) -> None:
-        names = [name for name in {**stored, **asked} if stored.get(name) != asked.get(name)]
-        if names:
+        if names := [name for name in {**stored, **asked} if stored.get(name) != asked.get(name)]:
             differences = "; ".join(f"{name} was {stored.get(name)!r}, now {asked.get(name)!r}" for name in names)
             raise ParameterError(
-                f"{self.out} holds an unfinished run with other settings ({differences}): give these to go on with it, "
-                "choose another folder, or start over without resuming"
+                f"{self.path} holds an unfinished run with other settings ({differences}): give these to go on with "
+                "it, choose another folder, or start over without resuming"
             )
 
 
@@ -212,5 +196,9 @@ def _about(stored: Any) -> dict[str, Any]:
 
 
 def finished_epochs(out: str | os.PathLike[str]) -> int:
-    """Epochs that an unfinished run in this folder can go on after, as it stands on disk."""
-    return TrainingFolder(out).finished_epochs()
+    """Epochs that an unfinished run in this folder can go on after; 0 where there is none, or none that can be read."""
+    try:
+        with safe_open(TrainingFolder(out).state, framework="pt") as stored:
+            return len(_about(stored)["history"])
+    except _UNREADABLE:
+        return 0

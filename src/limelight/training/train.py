@@ -80,13 +80,13 @@ def train(
     chosen = find_preset(preset, epochs)
     seed = whole_number("seed", seed, 0)
     where = find_device(device)
-    folder = TrainingFolder(out)
+    folder, columns = TrainingFolder(out), (text_column, label_column, label_names)
     with folder.writing():
-        texts = data if isinstance(data, LabelledTexts) else read_labelled(data, text_column, label_column, label_names)
+        texts = data if isinstance(data, LabelledTexts) else read_labelled(data, *columns)
         n_validation = _validation_size(len(texts), chosen.validation if validation is None else validation)
         held_out = test  # read now, so that a wrong file is known before the training, not after it
         if held_out is not None and not isinstance(held_out, LabelledTexts):
-            held_out = read_labelled(held_out, text_column, label_column, label_names, known=texts.label_names)
+            held_out = read_labelled(held_out, *columns, known=texts.label_names)
         settings: Settings = {
             **asdict(chosen),
             "seed": seed,
@@ -97,9 +97,7 @@ def train(
         stored = folder.restore(settings) if resume else None
         run = _Run(texts, chosen, n_validation, seed, where, SILENT if progress is None else progress)
         state = run.epochs(stored, folder, settings)
-        return run.finish(
-            state, folder, held_out, Recipe.of(data, test, text_column, label_column, label_names, validation)
-        )
+        return run.finish(state, folder, held_out, Recipe.of(data, test, *columns, validation))
 
 
 def fingerprint(texts: LabelledTexts) -> str:
@@ -256,7 +254,7 @@ class _Run:
         if test is not None:
             self.progress.say(f"testing on {len(test):,} texts")
         report = TrainingReport(
-            path=folder.out,
+            path=folder.path,
             preset=self.preset,
             seed=self.seed,
             device=self.device.type,
