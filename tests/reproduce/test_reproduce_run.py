@@ -25,8 +25,7 @@ from limelight.models.words.checkpoint import save
 from limelight.models.words.vocabulary import Vocabulary
 from limelight.reproduce import command, drawing, fig4, fig6, lab, passes
 from limelight.reproduce.__main__ import main
-from limelight.reproduce.command import Options, run
-from limelight.reproduce.command import EXPERIMENTS
+from limelight.reproduce.command import EXPERIMENTS, Options, run
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.texts import read_texts
 
