@@ -154,14 +154,14 @@ def test_every_reader_finds_it(copy: Path, whole: Path, tmp_path: Path, way: str
     opened = corpus.open(copy)
     if way == "page":
         pytest.importorskip("fastapi")
-        from limelight.web.corpora import RowRequest, ServedCorpus
+        from limelight.web.folders import RowRequest, ServedCorpus
 
         with pytest.raises(DataError, match=said):
             ServedCorpus(opened).text(RowRequest(row=6))
         return
     if way == "serve":
         pytest.importorskip("fastapi")
-        from limelight.web.corpora import ServedCorpus
+        from limelight.web.folders import ServedCorpus
 
         with pytest.raises(DataError, match=said):
             ServedCorpus(opened).described()

@@ -27,7 +27,7 @@ from limelight.inputs.document import Document
 from limelight.inputs.features import features_of
 from limelight.models.interface import PathGradients
 from limelight.models.outputs import Quantity
-from limelight.render.row_model import drawn
+from limelight.render.row_model import row_model
 from limelight.statistics.sample_size import chance_of_other_top
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
@@ -354,10 +354,10 @@ def test_words_that_barely_move_the_model_have_no_full_colour() -> None:
     model = model_of(lambda kept: kept @ np.array([0.004, -0.002, 0.0, 0.001, 0.0, 0.003]))
     e = limelight.explain(model, SIX, "leave-one-out", target="positive")
     assert warnings_of(e)[0].startswith("these words barely move the model: ")
-    assert [shade.level for shade in drawn(e).shades] == [1, 1, 0, 1, 0, 1]
+    assert [shade.level for shade in row_model(e).shades] == [1, 1, 0, 1, 0, 1]
     assert Explanation.from_dict(e.to_dict()) == e
     moving = limelight.explain(model_of(lambda kept: 4.0 * kept[:, 0]), SIX, "leave-one-out", target="positive")
-    assert max(shade.level for shade in drawn(moving).shades) > 1
+    assert max(shade.level for shade in row_model(moving).shades) > 1
     assert warnings_of(moving) == ()
 
 

@@ -13,7 +13,8 @@ import pytest
 from limelight.explanation.result import Explanation
 from limelight.inputs.document import Document
 from limelight.inputs.features import features_of
-from limelight.render.html.page import Entry, fragment, page, page_of
+from limelight.render.entries import Entry
+from limelight.render.html.page import fragment, page, page_of
 from render import browser
 from render.browser import Browser
 from render.samples import comparison_of

@@ -18,8 +18,9 @@ from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.explanation.result import Comparison, Explanation
 from limelight.inputs.document import read_words
-from limelight.render.html.page import Entry, fragment, page, page_of
-from limelight.render.html.script import SCRIPT
+from limelight.render.entries import Entry
+from limelight.render.html.page import fragment, page, page_of
+from limelight.render.html.page_frame import SCRIPT
 from render.samples import comparison_of
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Hue, Rgb, Shade, Theme, contrast
 from limelight.render.terminal.page import Look
-from limelight.render.terminal.style import WARNING, Ink
+from limelight.render.terminal.style import WARNING, TerminalStyle
 from render.captures import shown
 from render.samples import comparison_of
 
@@ -53,7 +53,7 @@ def styles_in(output: str, words: str) -> dict[str, str]:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_every_word_is_readable_on_its_paper(system: str, theme: Theme) -> None:
-    ink = Ink(system, theme, ascii_only=False)
+    ink = TerminalStyle(system, theme, ascii_only=False)
     for hue in HUES:
         for level in range(LEVELS + 1):
             letters, background = colours_of(ink.paper + ink.word(Shade(hue, level)), system)
@@ -66,7 +66,7 @@ def test_every_word_is_readable_on_its_paper(system: str, theme: Theme) -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_hues_are_never_confused_and_strong_words_stand_out_more(system: str, theme: Theme) -> None:
-    ink = Ink(system, theme, ascii_only=False)
+    ink = TerminalStyle(system, theme, ascii_only=False)
     strong = {hue: colours_of(ink.word(Shade(hue, LEVELS)), system)[1] for hue in HUES}
     assert len(set(strong.values())) == len(HUES)
     for hue in HUES:
@@ -97,7 +97,7 @@ def test_a_word_has_the_colour_of_the_label_it_speaks_for(system: str) -> None:
 
 def test_the_legend_has_the_colours_that_it_explains() -> None:
     output = shown(comparison_of("nice awful so", [1.0, -1.0, 0.1], methods=("gxi", "alpha-avg")), system="truecolor")
-    ink = Ink("truecolor", DARK, ascii_only=False)
+    ink = TerminalStyle("truecolor", DARK, ascii_only=False)
     meanings: dict[Hue, str] = {
         "blue": "for positive",
         "orange": "for negative",
@@ -115,7 +115,7 @@ def test_what_is_not_told_has_no_colour_and_the_legend_says_so(system: str) -> N
     comparison = comparison_of("nice awful so", [1.0, 0.3, 0.3], stderr=[0.01, 0.01, 0.3])
     output = shown(comparison, system=system)
     text = Text.from_ansi(output)
-    paper = Ink(system, DARK, ascii_only=False).paper
+    paper = TerminalStyle(system, DARK, ascii_only=False).paper
     backgrounds = {
         word: text.get_style_at_offset(Console(), text.plain.rindex(word)).bgcolor for word in ("nice", "awful", "so\n")
     }
@@ -151,11 +151,11 @@ def test_no_color_has_marks_instead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_background_is_what_is_said_of_it() -> None:
     console = Console(file=io.StringIO(), color_system="truecolor", force_terminal=True)
-    assert Ink.of(console, environment={"COLORFGBG": "0;15"}).theme is LIGHT
-    assert Ink.of(console, environment={"COLORFGBG": "15;0"}).theme is DARK
-    assert Ink.of(console, environment={}).theme is DARK
-    assert Ink.of(console, "light", {"COLORFGBG": "15;0"}).theme is LIGHT
-    assert Ink.of(console, "dark", {"COLORFGBG": "0;15"}).theme is DARK
+    assert TerminalStyle.of(console, environment={"COLORFGBG": "0;15"}).theme is LIGHT
+    assert TerminalStyle.of(console, environment={"COLORFGBG": "15;0"}).theme is DARK
+    assert TerminalStyle.of(console, environment={}).theme is DARK
+    assert TerminalStyle.of(console, "light", {"COLORFGBG": "15;0"}).theme is LIGHT
+    assert TerminalStyle.of(console, "dark", {"COLORFGBG": "0;15"}).theme is DARK
     light = shown(comparison_of("great"), system="truecolor", look=Look(background="light"))
     assert f"48;2;{';'.join(map(str, LIGHT.background(Shade('blue', LEVELS))))}m" in light
 

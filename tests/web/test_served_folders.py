@@ -17,8 +17,7 @@ import limelight
 import limelight.corpus
 from limelight.cli import app
 from limelight.evaluation.run_folder import read_evaluation
-from limelight.web.corpora import ServedCorpus
-from limelight.web.evaluations import evaluation_view
+from limelight.web.folders import ServedCorpus, evaluation_view
 from limelight.web.site import Served
 from render import browser
 from render.browser import Browser

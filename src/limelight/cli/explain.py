@@ -51,7 +51,7 @@ from limelight.errors import (
 if TYPE_CHECKING:
     from limelight.explanation.result import Comparison
     from limelight.inputs.document import Text
-    from limelight.render.output import Result
+    from limelight.render.entries import Entry
 
 EXAMPLES = examples(
     'limelight explain "A great film, but far too long."',
@@ -166,41 +166,41 @@ def explain(
 
 def _results(
     asked: Sequence[Asked], thing: str, explained: Callable[[Text], Comparison], failures: list[Asked]
-) -> Iterator[Result]:
+) -> Iterator[Entry]:
     """What is said of each text; one of many that cannot be explained says why, and the others go on."""
-    from limelight.render.output import Answered, Failed
+    from limelight.render.entries import Entry
 
     if len(asked) == 1 and asked[0].id is None:
-        yield Answered(explained(asked[0].text))
+        yield Entry.of(explained(asked[0].text))
         return
     if blank := [own for own in asked if own.is_blank]:
         failures += blank
         complain(_left_out(blank, thing))
     for own in asked:
         if own.is_blank:
-            yield Failed(own.text, "the text is blank", own.id)
+            yield Entry(own.text, (), own.id, "the text is blank")
             continue
         try:
-            yield Answered(explained(own.text), own.id)
+            yield Entry.of(explained(own.text), own.id)
         except (UnknownNameError, ParameterError):  # what is wrong with the call is wrong for every text
             raise
         except (InputError, NumericalError) as error:
             failures.append(own)
             message = in_options(str(error))
             complain(f"{thing} {own.id}: {message}")
-            yield Failed(own.text, message, own.id)
+            yield Entry(own.text, (), own.id, message)
 
 
-def _until_interrupted(results: Iterator[Result], cuts: list[Interrupted]) -> Iterator[Result]:
+def _until_interrupted(results: Iterator[Entry], cuts: list[Interrupted]) -> Iterator[Entry]:
     """Results; Ctrl-C ends them with what was reached of the last one."""
     from limelight.explanation.result import Comparison
-    from limelight.render.output import Answered
+    from limelight.render.entries import Entry
 
     try:
         yield from results
     except Interrupted as cut:
         cuts.append(cut)
-        yield Answered(Comparison(cut.explanations))
+        yield Entry.of(Comparison(cut.explanations))
 
 
 def _left_out(blank: Sequence[Asked], thing: str) -> str:

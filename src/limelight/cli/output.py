@@ -56,7 +56,7 @@ def delivery(
 ) -> Delivery:
     """From what was typed; what contradicts itself is an error before any work is done. `wording` is for what the
     library advises, where a table shows it."""
-    from limelight.render.formats import format_of, is_figure
+    from limelight.render.entries import format_of, is_figure
     from limelight.render.output import Delivery
     from limelight.render.terminal.page import Look
 

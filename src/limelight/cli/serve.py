@@ -82,11 +82,11 @@ def _folders(corpus: Path | None, evaluation: Path | None) -> dict[str, Any]:
     """What was computed before, read before anything is served."""
     folders: dict[str, Any] = {}
     if corpus is not None:
-        from limelight.web.corpora import ServedCorpus
+        from limelight.web.folders import ServedCorpus
 
         folders["corpus"] = ServedCorpus.read(corpus)
     if evaluation is not None:
-        from limelight.web.evaluations import evaluation_view
+        from limelight.web.folders import evaluation_view
 
         folders["evaluation"] = evaluation_view(evaluation)
     return folders

@@ -15,7 +15,7 @@ from limelight.cli.reading import read_bytes
 from limelight.errors import DataError, InputError, known_name, shown
 
 if TYPE_CHECKING:
-    from limelight.render.output import Result
+    from limelight.render.entries import Entry
 
 EXAMPLES = examples(
     'limelight explain "A great film." --out great.json',
@@ -54,7 +54,7 @@ def show(
     to.deliver(_results(file, methods))
 
 
-def _results(file: Path, methods: Sequence[str] | None) -> Iterator[Result]:
+def _results(file: Path, methods: Sequence[str] | None) -> Iterator[Entry]:
     """Each text of the file; an error says in which line it was."""
     for place, record in list(_records(file)):
         try:
@@ -91,10 +91,10 @@ def _content(file: Path, source: str) -> str:
         raise DataError(f"{source} is not UTF-8, as JSON is: name a file that limelight explain wrote") from error
 
 
-def _result(record: Any, methods: Sequence[str] | None) -> Result:
+def _result(record: Any, methods: Sequence[str] | None) -> Entry:
     """A comparison, one explanation by itself, or a text that could not be explained."""
     from limelight.explanation.result import Comparison, Explanation
-    from limelight.render.output import Answered, Failed
+    from limelight.render.entries import Entry
 
     if not isinstance(record, Mapping):
         raise InputError(f"this is no saved result: got {shown(record)}; limelight explain --format json writes one")
@@ -102,11 +102,11 @@ def _result(record: Any, methods: Sequence[str] | None) -> Result:
     if id is not None and (not isinstance(id, int | str) or isinstance(id, bool)):
         raise InputError(f"an id must be a whole number or a string: got {shown(id)}")
     if "error" in record and "explanations" not in record:
-        return Failed(str(record.get("text", "")), str(record["error"]), id)
+        return Entry(str(record.get("text", "")), (), id, str(record["error"]))
     alone = "weights" in record
     comparison = Comparison((Explanation.from_dict(record),)) if alone else Comparison.from_dict(record)
     if methods is not None:
         there = [explanation.method for explanation in comparison]
         wanted = [known_name("method in this result", name, dict.fromkeys(there)) for name in methods]
         comparison = Comparison(tuple(e for name in wanted for e in comparison if e.method == name))
-    return Answered(comparison, id)
+    return Entry.of(comparison, id)

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from limelight.attribution.api import view_of
 from limelight.core.arrays import whole_number
 from limelight.core.progress import Progress
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
-from limelight.evaluation.api import evaluated
+from limelight.evaluation.api import judged
 from limelight.evaluation.external import read_table
-from limelight.evaluation.measure import measures
-from limelight.evaluation.plan import Arguments, plan_of
+from limelight.evaluation.plan import CHANCE_ORDERS, Asking, plan_of
 from limelight.evaluation.result import Evaluation
 from limelight.evaluation.run_folder import EvaluationFolder
 from limelight.inputs.document import Text
@@ -35,21 +34,33 @@ EXAMPLES = 5
 _NAMED = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(Arguments):
-    """The options of the command: arguments of `evaluate`, and where texts and model come from. `elsewhere`: a file."""
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
 
     data: Path
     out: Path
     model: str | None = None
     loading: Mapping[str, Any] = field(default_factory=dict)
+    methods: Sequence[str] | str | None = None
+    measures: Sequence[str] | str | None = None
     documents: int = 200
     text_column: str = "text"
     second_column: str | None = None
     id_column: str | None = None
     rationale_column: str | None = None
     counterfactual_column: str | None = None
+    elsewhere: Path | None = None
+    target: str | None = None
+    features: str = "words"
+    removal: Any = None
+    output: Any = None
+    limits: str = "auto"
+    steps: int | None = None
+    chance_orders: int = CHANCE_ORDERS
+    seed: int = 0
     device: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run(options: Options, progress: Progress) -> Evaluation:
@@ -63,38 +74,49 @@ def run(options: Options, progress: Progress) -> Evaluation:
     with folder.writing():
         rows, left_out = _readable(model, rows, progress)
         ids = [row["id"] for row in rows]
-        asked = replace(
-            options,
+        asking = Asking(
+            methods=options.methods,
+            measures=options.measures,
             ids=ids,
+            target=options.target,
+            features=options.features,
+            removal=options.removal,
+            output=options.output,
             rationales=_beside(options.rationale_column, rows, _marks),
             counterfactuals=_beside(
                 options.counterfactual_column, rows, _text if options.second_column is None else _pair
             ),
             elsewhere=None if options.elsewhere is None else read_table(options.elsewhere, ids),
+            limits=options.limits,
+            steps=options.steps,
+            chance_orders=options.chance_orders,
+            seed=options.seed,
+            options=options.options,
         )
-        plan = plan_of(model, [row["text"] for row in rows], asked)
+        plan = plan_of(model, [row["text"] for row in rows], asking)
         model_name, model_digest = _model(options.model)
         loading = dict(options.loading)
         said = f"{plan.digest} {model_digest} {sorted(loading.items())} {limelight.__version__}"
+        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
         about = {
             "data": options.data.name,
             "model": model_name,
             "loading": loading,
             "documents": len(rows),
             "seed": options.seed,
-            "methods": [one.id for one in plan.methods] + list(plan.external),
+            "methods": [one.id for one in plan.methods] + list(plan.elsewhere),
             "measures": [one.id for one in plan.measures],
         }
-        folder.claim(hashlib.sha256(said.encode()).hexdigest()[:16], about)
+        folder.claim(digest, about)
         started = time.perf_counter()
         told = {
-            "data": options.data.name,
+            "data": about["data"],
             "model": model_name,
             "date": str(date.today()),
             "device": _machine(model),
             "left_out": left_out,
         }
-        evaluation = evaluated(plan, progress, folder, told)
+        evaluation = judged(plan, progress, folder, told)
         progress.say(f"judged in {time.perf_counter() - started:.1f} s")
         folder.write_evaluation(evaluation)
         write_report(folder, evaluation)
@@ -116,8 +138,7 @@ def write_report(folder: EvaluationFolder, evaluation: Evaluation) -> None:
 def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
     """The numbers of the texts on which methods agree least: the lowest mean τ over pairs of methods with signs."""
     signed = [name for name, own in evaluation.methods.items() if own["signed"]]
-    likeness = {(one.id, one.pairs) for one in measures() if one.pairs}
-    keys = [key for key in evaluation.keys if key[:2] in likeness]
+    keys = [key for key in evaluation.keys if key.measure == "agreement" and key.part == "τ"]
     among = [key for key in keys if key.method in signed and key.other in signed] or keys
     if not among:
         return []
@@ -198,27 +219,36 @@ def _beside(column: str | None, rows: Sequence[Mapping[str, Any]], read: Any) ->
     return None if column is None else [read(row["columns"][column], row["id"]) for row in rows]
 
 
+def _marks(value: Any, id: int | str) -> Any:
+    """A list, or one that is written as JSON."""
+    if isinstance(value, str):
+        if not value.strip():
+            return None
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise DataError(
+                f"the rationale of text {shown(id)} must be a list of spans, or of zeros and ones, as JSON: "
+                f"got {shown(value)}"
+            ) from error
+    return value
+
+
 def _text(value: Any, id: int | str) -> Any:
     return None if value is None or (isinstance(value, str) and not value.strip()) else value
 
 
-def _marks(value: Any, id: int | str) -> Any:
-    return _from_json(value, f"the rationale of text {shown(id)} must be a list of spans, or of zeros and ones")
-
-
 def _pair(value: Any, id: int | str) -> Any:
-    value = _from_json(value, f"the counterfactual of text {shown(id)} must be a list of two texts")
+    """A list of two texts, or one that is written as JSON."""
+    value = _text(value, id)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise DataError(
+                f"the counterfactual of text {shown(id)} must be a list of two texts, as JSON: got {shown(value)}"
+            ) from error
     return tuple(value) if isinstance(value, list) else value
-
-
-def _from_json(value: Any, must_be: str) -> Any:
-    """A list, or one that is written as JSON; None where there is none."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value) if value.strip() else None
-    except ValueError as error:
-        raise DataError(f"{must_be}, as JSON: got {shown(value)}") from error
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────────────────────────

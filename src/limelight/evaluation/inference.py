@@ -85,11 +85,37 @@ class Decision:
 # ── intervals ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def mean(values: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS) -> Interval:
+    """The mean over documents; documents without a value (NaN) are left out."""
+    values = np.asarray(values, dtype=np.float64)
+    return ratio_of_means(values, np.where(np.isnan(values), np.nan, 1.0), level, seed, flips)
+
+
 def ratio_of_means(
     numerators: Floats, denominators: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS
 ) -> Interval:
     """Σ numerators / Σ denominators over documents; those without both numbers (NaN) are left out."""
-    return against(numerators, denominators, level=level, seed=seed, flips=flips).interval
+    check_level(level)
+    own, room = _documents(numerators, denominators)
+    if not len(own):
+        return Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
+    low, high = ends(own[:, None], room[:, None], level, seed, flips)
+    said = NO_INTERVAL if math.isnan(low[0]) else METHOD
+    return Interval(float(own.sum() / room.sum()), float(low[0]), float(high[0]), level, said, len(own))
+
+
+def paired_difference(
+    first: Floats,
+    second: Floats,
+    denominators: Floats,
+    level: float = 0.95,
+    seed: int = 0,
+    margin: float = MARGIN,
+    flips: int = FLIPS,
+) -> Comparison:
+    """The first ratio of means less the second, on the same documents."""
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    return against(difference, denominators, 0.0, level, seed, margin, flips)
 
 
 def against(
@@ -106,8 +132,7 @@ def against(
         raise ParameterError(f"the constant that a score is compared with must be finite: got {constant!r}")
     if not (math.isfinite(margin) and margin > 0.0):
         raise ParameterError(f"the margin of equivalence must be above 0: got {margin!r}")
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"the level of an interval lies between 0 and 1: got {level!r}")
+    check_level(level)
     own, room = _documents(numerators, denominators)
     if not len(own):
         nothing = Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
@@ -174,6 +199,12 @@ def _documents(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats
     if not (room > 0.0).all():
         raise ParameterError(f"the denominators of a ratio of means must be above 0: got {room.min():g}")
     return own, room
+
+
+def check_level(level: float) -> None:
+    """A chance that an interval can cover with."""
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"the level of an interval lies between 0 and 1: got {level!r}")
 
 
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────────────────────────

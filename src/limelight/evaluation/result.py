@@ -73,14 +73,12 @@ class Evaluation:
     def has(self, key: Key) -> bool:
         return key in self._places
 
-    def place_of(self, key: Key) -> int | None:
-        """The column of a number in `values`; None where no text has it."""
-        return self._places.get(key)
-
     def of(self, key: Key) -> Floats:
         """One number per text; NaN where it has none."""
-        place = self.place_of(key)
-        return np.full(len(self), math.nan) if place is None else self.values[:, place]
+        if key not in self._places:
+            return np.full(len(self), math.nan)
+        column: Floats = self.values[:, self._places[key]]
+        return column
 
     @cached_property
     def summary(self) -> Summary:

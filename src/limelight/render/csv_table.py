@@ -11,7 +11,7 @@
     start, end     where it first stands in that text, in characters from 0
     weight         how much it speaks for the label
     low, high      the ends of its interval; empty where nothing was sampled
-    told           1 where the weight is told from zero, else 0
+    told           1 where the weight is distinguishable from zero, else 0
     unknown        1 where the model does not know the word, else 0
     speaks_for     the label that the word speaks for; empty where it is none in particular, or not told
 
@@ -29,25 +29,10 @@ from collections.abc import Iterable, Iterator
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import spoken_for
-from limelight.render.row_model import Drawn, Order, drawn, drawn_groups
+from limelight.render.row_model import Order, levels_of
 
-COLUMNS = (
-    "id",
-    "method",
-    "label",
-    "against",
-    "output",
-    "level",
-    "feature",
-    "side",
-    "start",
-    "end",
-    "weight",
-    "low",
-    "high",
-    "told",
-    "unknown",
-    "speaks_for",
+COLUMNS = tuple(
+    "id method label against output level feature side start end weight low high told unknown speaks_for".split()
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 Id = int | str | None
@@ -59,13 +44,8 @@ def header() -> str:
 
 def table_rows(id: Id, explanations: Iterable[Explanation], top: int | None, order: Order | None) -> str:
     """The rows of one text."""
-    return _written(
-        [
-            ["" if id is None else id if isinstance(id, int) else safe_cell(id), *row]
-            for explanation in explanations
-            for row in _rows(explanation, top, order or "text")
-        ]
-    )
+    name = id if isinstance(id, int) else safe_cell(id)
+    return _written([[name, *row] for explanation in explanations for row in _rows(explanation, top, order or "text")])
 
 
 def _written(rows: list[list[object]]) -> str:
@@ -77,41 +57,28 @@ def _written(rows: list[list[object]]) -> str:
 def safe_cell(value: str | None) -> str:
     """What a stranger may have written, which nothing will run."""
     text = value or ""
-    guard = "'" if text.startswith(_FORMULA) else ""
-    return guard + visible(text)
+    return ("'" if text.startswith(_FORMULA) else "") + visible(text)
 
 
 def _rows(explanation: Explanation, top: int | None, order: Order) -> Iterator[list[object]]:
-    common = [
-        safe_cell(explanation.method),
-        safe_cell(explanation.target),
-        safe_cell(explanation.against),
-        safe_cell(str(explanation.parameters.get("output", ""))),
-    ]
-    for level, name in ((drawn_groups(explanation), "group"), (drawn(explanation), "feature")):
-        if level is None:
-            continue
+    output = str(explanation.parameters.get("output", ""))
+    common = [safe_cell(own) for own in (explanation.method, explanation.target, explanation.against, output)]
+    for level in levels_of(explanation):
+        weights, name = level.weights, "feature" if level.weights is explanation else "group"
         for j in level.ordered(order, top):
-            spoken = spoken_for(explanation, j) if name == "feature" and level.told[j] else None
-            yield [*common, name, *_of_feature(level, j), safe_cell(spoken)]
-
-
-def _of_feature(level: Drawn, j: int) -> list[object]:
-    weights = level.weights
-    weight = float(weights.weights[j])
-    half = float(level.half_widths[j])
-    start, end = min(weights.spans[j], default=("", ""))
-    interval = ["", ""] if math.isnan(half) else [_number(weight - half), _number(weight + half)]
-    return [
-        safe_cell(weights.features[j]),
-        "" if weights.sides is None else weights.sides[j] + 1,
-        start,
-        end,
-        _number(weight),
-        *interval,
-        int(level.told[j]),
-        int(j in level.unknown),
-    ]
+            weight, half = float(weights.weights[j]), float(level.half_widths[j])
+            spoken = spoken_for(explanation, j) if name == "feature" and level.significant[j] else None
+            yield [
+                *common,
+                name,
+                safe_cell(weights.features[j]),
+                "" if weights.sides is None else weights.sides[j] + 1,
+                *min(weights.spans[j], default=("", "")),
+                *map(_number, (weight, weight - half, weight + half)),
+                int(level.significant[j]),
+                int(j in level.unknown),
+                safe_cell(spoken),
+            ]
 
 
 def _number(value: float) -> str:

@@ -18,10 +18,7 @@ from rich.text import Text
 
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
-from limelight.explanation.result import Comparison
-from limelight.explanation.serialization import SCHEMA
-from limelight.inputs.document import Text as GivenText
-from limelight.render.formats import FigureFormat, Format, is_figure
+from limelight.render.entries import Entry, FigureFormat, Format, is_figure
 from limelight.render.terminal.page import Look, render
 from limelight.storage.files import save
 
@@ -31,37 +28,6 @@ FILE_WIDTH = 100
 """Columns of a table that is written to a file, where there is no terminal to ask."""
 _BEGINNING = 60
 """Characters of a text that stand beside its id."""
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What is shown of one text. `id` tells it from the others; None where there are none."""
-
-    comparison: Comparison
-    id: int | str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return _with_id(self.id, self.comparison.to_dict())
-
-
-@dataclass(frozen=True)
-class Failed:
-    """One of many texts that could not be explained, and why."""
-
-    text: GivenText
-    error: str
-    id: int | str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        text = self.text if isinstance(self.text, str) else list(self.text)
-        return _with_id(self.id, {"schema": SCHEMA, "text": text, "error": self.error})
-
-
-Result = Answered | Failed
-
-
-def _with_id(id: int | str | None, written: dict[str, Any]) -> dict[str, Any]:
-    return written if id is None else {"schema": written.pop("schema"), "id": id, **written}
 
 
 @dataclass(frozen=True)
@@ -75,7 +41,7 @@ class Delivery:
     about: Mapping[str, str] = field(default_factory=dict)
     """What a page says of how it was made."""
 
-    def deliver(self, results: Iterable[Result]) -> None:
+    def deliver(self, results: Iterable[Entry]) -> None:
         """Each result as it comes to a terminal or pipe; all of them at once to a file."""
         if self.format == "table" and self.out is None:
             _tables(results, console_for(self.colour), self.look)
@@ -92,7 +58,7 @@ class Delivery:
             sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()
 
-    def content(self, results: Iterable[Result]) -> Iterator[bytes]:
+    def content(self, results: Iterable[Entry]) -> Iterator[bytes]:
         if self.format == "json":
             yield from map(_json, results)
         elif self.format == "csv":
@@ -127,27 +93,27 @@ def console_for(colour: Colour) -> Console:
     return _Output()
 
 
-def _tables(results: Iterable[Result], console: Console, look: Look) -> None:
+def _tables(results: Iterable[Entry], console: Console, look: Look) -> None:
     for i, result in enumerate(results):
-        if isinstance(result, Failed):
+        if result.error is not None:
             continue  # it was said when it happened
         if i:
             console.print()
         if result.id is not None:
             console.print(_heading(result, console), highlight=False, no_wrap=True, overflow="ellipsis")
-        render(result.comparison, console=console, look=look)
+        render(result.explanations, console=console, look=look)
 
 
-def _heading(result: Answered, console: Console) -> Text:
+def _heading(result: Entry, console: Console) -> Text:
     """The id of a text and how it begins, on one line."""
-    text = result.comparison[0].joined_text
+    text = result.explanations[0].joined_text
     beginning = " ".join(text[: 4 * _BEGINNING].split())
     beginning = beginning if len(beginning) <= _BEGINNING else f"{beginning[: _BEGINNING - 1]}…"
     line = "==" if console.options.ascii_only else "━━"
     return Text.assemble((f"{line} {visible(str(result.id))}", "bold"), f"  {visible(beginning)}")
 
 
-def _json(result: Result) -> bytes:
+def _json(result: Entry) -> bytes:
     written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
     return "".join(map(_json_letter, written)).encode() + b"\n"
 
@@ -158,40 +124,30 @@ def _json_letter(letter: str) -> str:
     return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
 
 
-def _csv(results: Iterable[Result], look: Look) -> Iterator[bytes]:
+def _csv(results: Iterable[Entry], look: Look) -> Iterator[bytes]:
     from limelight.render.csv_table import header, table_rows
 
     yield header().encode()
     for result in results:
-        if isinstance(result, Answered):
-            yield table_rows(result.id, result.comparison, look.top, look.order).encode()
+        yield table_rows(result.id, result.explanations, look.top, look.order).encode()
 
 
-def _page(results: Iterable[Result], about: Mapping[str, str], look: Look) -> bytes:
-    from limelight.render.html.page import Entry, page_of
+def _page(results: Iterable[Entry], about: Mapping[str, str], look: Look) -> bytes:
+    from limelight.render.html.page import page_of
 
-    entries = [
-        Entry(result.text, (), _name(result.id), result.error)
-        if isinstance(result, Failed)
-        else Entry(result.comparison[0].text, result.comparison.explanations, _name(result.id))
-        for result in results
-    ]
+    entries = list(results)
     if not any(entry.explanations for entry in entries):
         raise InputError("none of the texts could be explained: there is nothing to put on a page")
     return page_of(entries, about, **_chosen(look)).encode()
 
 
-def _name(id: int | str | None) -> str | None:
-    return None if id is None else str(id)
-
-
-def _figure(results: Iterable[Result], format: FigureFormat, look: Look) -> bytes:
+def _figure(results: Iterable[Entry], format: FigureFormat, look: Look) -> bytes:
     from limelight.render.figure.figure import figure_of, written
 
-    answered = [result for result in results if isinstance(result, Answered)]
+    answered = [result for result in results if result.explanations]
     if len(answered) != 1:
         raise InputError(f"a figure shows one text, and these are {len(answered)}: give one, or use --format html")
-    return written(figure_of(answered[0].comparison, **_chosen(look)), format)
+    return written(figure_of(answered[0].explanations, **_chosen(look)), format)
 
 
 def _chosen(look: Look) -> dict[str, Any]:

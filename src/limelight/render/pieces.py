@@ -69,6 +69,22 @@ def texts_of(explanation: Explanation) -> list[tuple[str, tuple[tuple[Span, ...]
     ]
 
 
+def shown_pieces(explanation: Explanation) -> list[list[Piece]]:
+    """The pieces of the text that are shown, or of the two of a pair."""
+    return [without_tail(pieces(text, spans)) for text, spans in texts_of(explanation)]
+
+
+def order_of(explanation: Explanation) -> list[int]:
+    """The feature of each word that is shown, in the order of the text."""
+    return [piece.feature for own in shown_pieces(explanation) for piece in own if piece.feature is not None]
+
+
+def owners_of(explanation: Explanation) -> dict[int, int]:
+    """The group of each feature, where there are two levels."""
+    groups = explanation.groups
+    return {} if groups is None else {feature: g for g, own in enumerate(groups.members) for feature in own}
+
+
 def unread(explanation: Explanation) -> str:
     """The end of a text that rows leave out, because no feature stands in it."""
     text, spans = texts_of(explanation)[-1]

@@ -1,11 +1,11 @@
-"""What is drawn of an explanation: which weights are told from zero, how deep their colours are, and in which order.
+"""What every view draws of an explanation: which weights are significant, how deep their colours are, in which order.
 
 All of it follows from the explanation alone: a result that was saved is drawn without its model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -16,7 +16,14 @@ import numpy.typing as npt
 from limelight.core.arrays import Floats
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation, GroupWeights
-from limelight.explanation.significance import Evidence, evidence, evidence_of_groups, unknown_words, warnings_of
+from limelight.explanation.significance import (
+    Evidence,
+    asked_in_words,
+    evidence,
+    evidence_of_groups,
+    unknown_words,
+    warnings_of,
+)
 from limelight.render.numbers import Digits
 from limelight.render.palette import Shade, shades
 
@@ -24,19 +31,23 @@ Order = Literal["weight", "signed", "text"]
 """The strongest first; from the most for to the most against; as they stand in the text."""
 SIDES = ("1st", "2nd")
 """What the texts of a pair are called."""
-_THINGS = {
-    "words": "word",
-    "occurrences": "word",
-    "sentences": "sentence",
-    "phrases": "phrase",
-    "spans": "passage",
-}
+LONG_TEXT = 60
+"""Words from which a text is coloured once at first, and not in as many copies as there are methods."""
+_THINGS = {"words": "word", "occurrences": "word", "sentences": "sentence", "phrases": "phrase", "spans": "passage"}
 _RANKS = {"bounded": 0, "sampled": 1, "exact": 2, "approximate": 3}
+_FAMILIES = {
+    "attention": ("alpha-avg", "alpha-max", "rollout"),
+    "LIME": ("lime", "lime-limit", "lime-proposition", "lime-theorem", "lime-mean-field"),
+    "gradients": ("g-avg", "g-l1", "g-l2", "gxi", "integrated-gradients"),
+    "Shapley": ("shapley", "banzhaf"),
+}
+"""Methods that answer the same question by kindred means."""
+FAMILY_OF = {method: family for family, methods in _FAMILIES.items() for method in methods}
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One level of an explanation: its features, or its groups."""
+class RowModel:
+    """One level of an explanation, its features or its groups, as every view draws it."""
 
     weights: Explanation | GroupWeights
     evidence: Evidence
@@ -51,8 +62,8 @@ class Drawn:
         return len(self.weights.features)
 
     @property
-    def told(self) -> npt.NDArray[np.bool_]:
-        """Which weights are told from zero."""
+    def significant(self) -> npt.NDArray[np.bool_]:
+        """Which weights are distinguishable from zero."""
         return self.evidence.told
 
     @cached_property
@@ -62,64 +73,88 @@ class Drawn:
         return np.full(len(self), np.nan) if half is None else half
 
     @property
-    def nothing_told(self) -> str:
+    def none_significant(self) -> str:
         return f"no {self.thing} is told from zero"
 
     @cached_property
     def names(self) -> list[str]:
         """As they are listed: on one line, and of a pair with the text that they stand in."""
-        names = [visible(" ".join(name.split()) or name) for name in self.weights.features]
-        sides = self.weights.sides
-        return names if sides is None else [f"{name} ({SIDES[s]})" for name, s in zip(names, sides, strict=True)]
+        return listed_names(self.weights.features, self.weights.sides)
 
     def written(self, j: int) -> str:
         """A weight ± half of its interval."""
         half = None if self.weights.stderr is None else float(self.half_widths[j])
         return self.digits.weight(float(self.weights.weights[j]), half, signed=self.signed)
 
-    def ordered(self, order: Order, most: int | None = None, *, only_told: bool = False) -> list[int]:
-        """The features to list: the strongest `most` of them, in this order; what is told from zero goes first."""
+    def ordered(self, order: Order, most: int | None = None, *, only_significant: bool = False) -> list[int]:
+        """The features to list: the strongest `most` of them, in this order; significant ones go first."""
         size = np.abs(self.weights.weights)
-        by_size = [int(j) for j in np.lexsort((-size, ~self.told))]
-        chosen = [j for j in by_size if self.told[j] or not only_told][:most]
+        by_size = [int(j) for j in np.lexsort((-size, ~self.significant))]
+        chosen = [j for j in by_size if self.significant[j] or not only_significant][:most]
         if order == "text":
             return sorted(chosen)
         return sorted(chosen, key=lambda j: -self.weights.weights[j]) if order == "signed" else chosen
 
 
-def drawn(explanation: Explanation) -> Drawn:
+def row_model(explanation: Explanation) -> RowModel:
     """The features of an explanation."""
-    own = evidence(explanation)
-    return Drawn(
-        explanation,
-        own,
-        shades(explanation, explanation.weights, own.told),
-        unknown_words(explanation),
-        Digits.of(explanation),
-        explanation.signed,
-        _things(explanation)[0],
-    )
+    return _model(explanation, explanation, evidence(explanation), unknown_words(explanation), 0)
 
 
-def drawn_groups(explanation: Explanation) -> Drawn | None:
+def group_model(explanation: Explanation) -> RowModel | None:
     """The outer level, where there are two."""
-    groups, of_groups = explanation.groups, evidence_of_groups(explanation)
-    if groups is None or of_groups is None:
-        return None
-    colours = shades(explanation, groups.weights, of_groups.told)
-    digits, thing = Digits.of(groups), _things(explanation)[1]
-    return Drawn(groups, of_groups, colours, frozenset(), digits, explanation.signed, thing)
+    groups, own = explanation.groups, evidence_of_groups(explanation)
+    return None if groups is None or own is None else _model(explanation, groups, own, frozenset(), 1)
 
 
-def _things(explanation: Explanation) -> tuple[str, str]:
-    """What one feature is called, and one group: the kind of features may be "words in sentences"."""
-    inner, _, outer = str(explanation.parameters.get("features", "words")).partition(" in ")
-    return _THINGS.get(inner, "feature"), _THINGS.get(outer, "group")
+def levels_of(explanation: Explanation) -> list[RowModel]:
+    """The groups where there are any, then the features."""
+    groups = group_model(explanation)
+    return [*([] if groups is None else [groups]), row_model(explanation)]
+
+
+def _model(
+    explanation: Explanation, weights: Explanation | GroupWeights, own: Evidence, unknown: frozenset[int], level: int
+) -> RowModel:
+    # The kind of features may be "words in sentences".
+    kinds = str(explanation.parameters.get("features", "words")).split(" in ", 1)
+    thing = _THINGS.get(kinds[level] if level < len(kinds) else "", ("feature", "group")[level])
+    colours = shades(explanation, weights.weights, own.told)
+    return RowModel(weights, own, colours, unknown, Digits.of(weights), explanation.signed, thing)
+
+
+def listed_names(names: Sequence[str], sides: Sequence[int] | None) -> list[str]:
+    """Names of features on one line each; those of a pair say in which text they stand."""
+    lines = [visible(" ".join(name.split()) or name) for name in names]
+    return lines if sides is None else [f"{name} ({SIDES[s]})" for name, s in zip(lines, sides, strict=True)]
+
+
+def row_names(
+    comparison: Sequence[Explanation], label: Callable[[Explanation], str] = lambda explanation: explanation.label
+) -> list[str]:
+    """What each explanation is called among others: by its method, by what was asked, or by both."""
+    asked = [asked_in_words(explanation) for explanation in comparison]
+    if len(set(asked)) == 1:
+        return [label(explanation) for explanation in comparison]
+    if len({explanation.method for explanation in comparison}) == 1:
+        return asked
+    return [f"{label(explanation)} · {own}" for explanation, own in zip(comparison, asked, strict=True)]
+
+
+def by_family(explanations: Sequence[Explanation]) -> dict[str, list[int]]:
+    """The numbers of the explanations of each family, in the order in which the families come.
+
+    A method of no family is one by itself.
+    """
+    families: dict[str, list[int]] = {}
+    for i, explanation in enumerate(explanations):
+        families.setdefault(FAMILY_OF.get(explanation.method, explanation.label), []).append(i)
+    return families
 
 
 def to_be_seen_once(comparison: Sequence[Explanation]) -> int:
-    """Where a text is coloured once, by which explanation: one for the predicted label or the first that was asked for,
-    that tells something and has no warning; of those one that is free of sampling, else of the narrowest intervals."""
+    """The explanation that colours a text which is shown once: for the predicted label or the first that was asked for,
+    with significant words and no warning; of those one that is free of sampling, else of the narrowest intervals."""
     first = comparison[0].prediction.label if len({e.target for e in comparison}) > 1 else comparison[0].target
 
     def key(i: int) -> tuple[bool, bool, bool, bool, int, float, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.attribution.api import compare
-from limelight.render.colour import LIGHT, levels
+from limelight.core.arrays import Floats
 from limelight.reproduce.drawing import new_axes, plain, rectangle
 from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import RunFolder
@@ -16,6 +16,10 @@ from limelight.reproduce.lab import Lab
 SENTENCE = "attention based explanations are popular but questionable"
 PAPER_ROWS = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
 EXACT_ROWS = ("lime-limit", "shapley", "leave-one-out")
+LEVELS = 20
+"""Steps from no colour to the deepest: one is 5 % of a method's largest weight, below what an eye tells apart."""
+_FOR, _AGAINST = (58, 182, 124), (244, 124, 104)
+"""Green leans to blue and red to orange: more eyes can tell them apart."""
 
 
 def compute(lab: Lab) -> Numbers:
@@ -61,6 +65,16 @@ def said(numbers: Numbers) -> dict[str, Any]:
     }
 
 
+def colours(weights: Floats) -> list[tuple[float, ...]]:
+    """The colours of the paper's figure: green for and red against, as deep as a weight is large among these."""
+    finite = np.where(np.isfinite(weights), weights, 0.0)
+    levels = np.round(finite / (np.abs(finite).max(initial=0.0) or 1.0) * LEVELS)
+    return [
+        tuple(round(255 + abs(level) / LEVELS * (deepest - 255)) / 255 for deepest in (_FOR if level > 0 else _AGAINST))
+        for level in levels
+    ]
+
+
 def draw(folder: RunFolder, numbers: Numbers) -> Any:
     words, found = numbers["words"], numbers["rows"]
     figure, axis = new_axes(9.6, 0.38 * len(found) + 0.4)
@@ -69,8 +83,7 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     for i, row in enumerate(found):
         y = -i - (0.35 if i >= len(PAPER_ROWS) else 0.0)
         axis.text(14.5, y, plain(row["label"]), ha="right", va="center", fontsize=11)
-        for x, width, word, level in zip(left, widths, words, levels(np.array(row["weights"])), strict=True):
-            colour = tuple(channel / 255 for channel in LIGHT.background(level))
+        for x, width, word, colour in zip(left, widths, words, colours(np.array(row["weights"])), strict=True):
             axis.add_patch(rectangle((x, y - 0.42), width - 0.3, 0.84, color=colour, linewidth=0))
             axis.text(x + (width - 0.3) / 2, y, plain(word), ha="center", va="center", fontsize=11)
     axis.axhline(-len(PAPER_ROWS) + 0.33, color="#b8bcc4", linewidth=0.8)

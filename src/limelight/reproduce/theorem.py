@@ -16,8 +16,7 @@ from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_axes
 from limelight.reproduce.experiment import Experiment, Numbers, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.statistics.correlation import rank_correlation
-from limelight.statistics.means import mean_and_spread
+from limelight.statistics.correlation import correlation, mean_and_spread, ranks
 
 CAUSES = {
     "d": "distinct words d",
@@ -67,7 +66,7 @@ def compute(lab: Lab) -> Numbers:
 
 
 def _rank_correlation(one: Floats, other: Floats) -> float:
-    rho = rank_correlation(one, other)
+    rho = float(correlation(ranks(np.stack([one, other])))[0, 1])
     return 0.0 if np.isnan(rho) else rho
 
 

@@ -14,7 +14,8 @@ from limelight.core.progress import SILENT
 from limelight.core.sanitize import visible
 from limelight.errors import Interrupted, LimelightError, ParameterError, shown
 from limelight.explanation.result import Comparison, Explanation
-from limelight.render.output import Answered, Delivery
+from limelight.render.entries import Entry
+from limelight.render.output import Delivery
 from limelight.web.jobs import Job, JobProgress
 from limelight.web.recipes import recipe
 from limelight.web.requests import (
@@ -86,7 +87,7 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
             explanation = explanations(resolved.only(chosen.method.id).asking(progress=progress))[0]
             job.tell("row", {**about, **_row(explanation, True)})
         except Interrupted as cut:
-            job.tell_last("row", {**about, **_row(cut.explanation, True)})
+            job.tell("row", {**about, **_row(cut.explanation, True)}, last=True)
             raise
         except LimelightError as error:
             job.tell("failed", {**about, "message": visible(str(error))})
@@ -96,12 +97,8 @@ def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
 class RowProgress(JobProgress):
     """Shows a row while its samples are drawn, each time that they have about doubled."""
 
-    def __init__(self, job: Job, about: dict[str, Any]) -> None:
-        super().__init__(job, about)
-        self._tell = job.tell
-
     def seen(self, explanation: Explanation) -> None:
-        self._tell("row", {**self._about, **_row(explanation, False)})
+        self._job.tell("row", {**self._about, **_row(explanation, False)})
 
 
 def _row(explanation: Explanation, last: bool) -> dict[str, Any]:
@@ -114,7 +111,7 @@ def exported(request: ExportRequest) -> bytes:
     if request.format == "json":
         return json.dumps(comparison.to_dict(), allow_nan=False).encode() + b"\n"
     with _drawing:
-        return b"".join(Delivery(request.format, about=request.about).content([Answered(comparison)]))
+        return b"".join(Delivery(request.format, about=request.about).content([Entry.of(comparison)]))
 
 
 def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:

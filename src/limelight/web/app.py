@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import resources
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from limelight.errors import LimelightError
+from limelight.render.html.stylesheet import palette_stylesheet
 from limelight.web import refusals
-from limelight.web.files import page_files
 from limelight.web.jobs import Jobs
 from limelight.web.refusals import Refusal
 from limelight.web.responses import json_response
@@ -23,6 +24,12 @@ from limelight.web.site import Site
 
 _SAID = {"extra_forbidden": "is not a field of this request", "missing": "is missing"}
 _ERRORS_SHOWN = 3
+_MEDIA = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 def create_app(site: Site, door: Door | None = None) -> Application:
@@ -53,11 +60,24 @@ def create_interface(site: Site) -> FastAPI:
     )
     app.state.jobs = jobs
     add_routes(app, site, jobs)
-    for path, (content, media) in page_files().items():
+    for path, (content, media) in _page_files().items():
         app.add_route(path, _file(content, media), methods=["GET", "HEAD"], include_in_schema=False)
     for kind, handler in _HANDLERS:
         app.add_exception_handler(kind, handler)
     return app
+
+
+def _page_files() -> dict[str, tuple[bytes, str]]:
+    """The files of the page, read once, by their path in the address: bytes and media type. No path is ever made of
+    what a request says."""
+    files = {}
+    for entry in resources.files("limelight.web").joinpath("static").iterdir():
+        ending = entry.name[entry.name.rfind(".") :]
+        if ending in _MEDIA:
+            files[f"/{entry.name}"] = (entry.read_bytes(), _MEDIA[ending])
+    files["/"] = files.pop("/index.html")
+    files["/colours.css"] = (palette_stylesheet().encode(), _MEDIA[".css"])
+    return files
 
 
 def _file(content: bytes, media: str) -> Callable[[Request], Response]:

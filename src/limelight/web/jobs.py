@@ -10,7 +10,6 @@ import asyncio
 import secrets
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal
@@ -36,9 +35,9 @@ class _Stop(KeyboardInterrupt):
 class Job:
     """One piece of work. The thread that does it tells its events; the event loop reads them in their order."""
 
-    def __init__(self, client: str, seconds: float) -> None:
+    def __init__(self, client: str, lane: Lane, seconds: float) -> None:
         self.id = secrets.token_urlsafe(16)
-        self.client = client
+        self.client, self.lane, self.waits = client, lane, True
         self.events: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
@@ -47,6 +46,7 @@ class Job:
 
     def begin(self) -> None:
         """The work has a thread from now on: its time runs."""
+        self.waits = False
         self._ends = time.monotonic() + self._seconds
 
     def stop(self) -> None:
@@ -63,18 +63,12 @@ class Job:
             message = f"this took more than {self._seconds:g} seconds and was stopped: ask for "
             raise Refusal(503, message + "fewer samples or a shorter text")
 
-    def tell(self, event: str, data: Any) -> None:
-        """An event for those who wait; from the thread of the work."""
-        self.check()
-        self._put((event, data))
-
-    def tell_last(self, event: str, data: Any) -> None:
-        """The same for what was reached before it was stopped."""
-        self._put((event, data))
-
-    def _put(self, event: tuple[str, Any] | None) -> None:
+    def tell(self, event: str, data: Any, *, last: bool = False) -> None:
+        """An event for those who wait, from the thread of the work; `last`: what was reached before it was stopped."""
+        if not last:
+            self.check()
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.events.put_nowait, event)
+            self._loop.call_soon_threadsafe(self.events.put_nowait, (event, data))
 
 
 class JobProgress(Silent):
@@ -103,8 +97,6 @@ class Jobs:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pools = {lane: ThreadPoolExecutor(limits.parallel, f"limelight-{lane}") for lane in ("quick", "long")}
-        self._waiting: Counter[str] = Counter()
-        self._of_client: Counter[str] = Counter()
         self._jobs: dict[str, Job] = {}
 
     @property
@@ -114,29 +106,19 @@ class Jobs:
 
     def start(self, client: str, lane: Lane, work: Callable[[Job], Any]) -> Job:
         """Begin some work, or refuse it: what is refused was never begun."""
-        if self._waiting[lane] >= self._limits.queue:
-            message = f"the server is busy, and {self._waiting[lane]} requests wait already: try again soon"
+        waiting = sum(job.waits and job.lane == lane for job in self._jobs.values())
+        own = sum(job.client == client for job in self._jobs.values())
+        if waiting >= self._limits.queue:
+            message = f"the server is busy, and {waiting} requests wait already: try again soon"
             raise Refusal(503, message, {"Retry-After": "1"})
-        if self._of_client[client] >= self._limits.per_client:
-            message = (
-                f"{self._of_client[client]} requests of yours are being worked on: wait for one of them, or stop it"
-            )
+        if own >= self._limits.per_client:
+            message = f"{own} requests of yours are being worked on: wait for one of them, or stop it"
             raise Refusal(429, message, {"Retry-After": "1"})
-        job = Job(client, self._limits.seconds)
-        loop = asyncio.get_running_loop()
-        self._waiting[lane] += 1
-        self._of_client[client] += 1
+        job = Job(client, lane, self._limits.seconds)
         self._jobs[job.id] = job
-        begun = False
-
-        def has_begun() -> None:
-            nonlocal begun
-            if not begun:
-                begun = True
-                self._waiting[lane] -= 1
+        loop = asyncio.get_running_loop()
 
         def run() -> Any:
-            loop.call_soon_threadsafe(has_begun)
             job.begin()
             try:
                 job.check()
@@ -145,10 +127,6 @@ class Jobs:
                 raise Stopped from None
 
         def over(_: object) -> None:
-            has_begun()
-            self._of_client[client] -= 1
-            if not self._of_client[client]:
-                del self._of_client[client]
             self._jobs.pop(job.id, None)
             job.events.put_nowait(None)
 

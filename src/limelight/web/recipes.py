@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from limelight.attribution.request import Resolved
-from limelight.inputs.document import Text
 from limelight.render.numbers import typed
 from limelight.web.requests import ExplainRequest, target_of
 from limelight.web.site import Served
@@ -27,31 +25,17 @@ def recipe(request: ExplainRequest, served: Served, resolved: Resolved) -> dict[
     given, methods = resolved.view.document.given, [own.method.id for own in resolved.chosen]
     known = {name for own in resolved.chosen for name in own.implementation.options}
     options = {name: value for name, value in resolved.request.options.items() if name in known}
-    return {
-        "python": _python(request, served, given, methods, options),
-        "command": _command(request, served, given, methods, options),
-    }
-
-
-def _python(
-    request: ExplainRequest, served: Served, given: Text, methods: Sequence[str], options: Mapping[str, Any]
-) -> str:
     source = [] if served.source is None else [repr(served.source)]
     loading = ", ".join([*source, *(f"{name}={value!r}" for name, value in served.loading.items())])
-    arguments: dict[str, Any] = {"target": target_of(request), **_changed(request), **options}
+    arguments = {"target": target_of(request), **_changed(request), **options}
     changed = "".join(f", {name}={value!r}" for name, value in arguments.items() if value is not None)
-    return (
+    python = (
         "import limelight\n\n"
         f"model = limelight.load({loading})\n"
         f"text = {given!r}\n"
-        f"comparison = limelight.compare(model, text, {list(methods)!r}{changed})\n"
+        f"comparison = limelight.compare(model, text, {methods!r}{changed})\n"
         "print(comparison.to_dict())\n"
     )
-
-
-def _command(
-    request: ExplainRequest, served: Served, given: Text, methods: Sequence[str], options: Mapping[str, Any]
-) -> str:
     words = ["limelight", "explain", "--format", "json", "--method", ",".join(methods)]
     if served.source is not None:
         words += ["--model", served.source]
@@ -68,7 +52,7 @@ def _command(
         words += [_SHORT[name], str(value)] if name in _SHORT else ["--set", f"{name}={typed(value)}"]
     if not isinstance(given, str):
         words += ["--second", given[1]]
-    return shlex.join([*words, "--", given if isinstance(given, str) else given[0]])
+    return {"python": python, "command": shlex.join([*words, "--", given if isinstance(given, str) else given[0]])}
 
 
 def _changed(request: ExplainRequest) -> dict[str, Any]:

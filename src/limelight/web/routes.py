@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from limelight.web import refusals
 from limelight.web.answers import MEDIA, explained, explained_in_steps, exported, predicted, removed
-from limelight.web.corpora import RowRequest, ServedCorpus, TextsRequest, WordsRequest
 from limelight.web.curve import curves
+from limelight.web.folders import RowRequest, ServedCorpus, TextsRequest, WordsRequest
 from limelight.web.jobs import Jobs, Lane
 from limelight.web.requests import (
     CancelRequest,

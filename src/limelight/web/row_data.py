@@ -20,7 +20,7 @@ from limelight.render.html.stylesheet import shade_class
 from limelight.render.numbers import diagnosis, percent, times, value
 from limelight.render.palette import LEVELS, hue_of, legend
 from limelight.render.pieces import pieces
-from limelight.render.row_model import SIDES, drawn
+from limelight.render.row_model import listed_names, row_model
 
 Drawing = dict[str, Any]
 
@@ -40,27 +40,28 @@ def drawn_prediction(prediction: Prediction) -> Drawing:
 def drawn_text(view: View, features: Features) -> Drawing:
     """The text in pieces, each with the feature that it belongs to, and what features are called."""
     document = view.document
-    names = [visible(" ".join(name.split()) or name) for name in features.names]
-    if document.second is not None:
-        sides = [SIDES[document.side_of(own[0][0])] for own in features.spans]
-        names = [f"{name} ({side})" for name, side in zip(names, sides, strict=True)]
+    sides = None if document.second is None else [document.side_of(own[0][0]) for own in features.spans]
     texts = []
     for start, end in document.sides:
         inside = [tuple((a - start, b - start) for a, b in own if start <= a and b <= end) for own in features.spans]
         parts = pieces(document.text[start:end], inside)
         texts.append([[piece.text, -1 if piece.feature is None else piece.feature] for piece in parts])
-    return {"names": names, "texts": texts, "notices": [visible(notice) for notice in document.notices]}
+    return {
+        "names": listed_names(features.names, sides),
+        "texts": texts,
+        "notices": [visible(notice) for notice in document.notices],
+    }
 
 
 def drawn_row(explanation: Explanation) -> Drawing:
     """One method's row: colours, weights as they are written, what is told from zero, and what speaks against it."""
-    level = drawn(explanation)
+    level = row_model(explanation)
     half = level.half_widths
     return {
         "shades": [shade_class(shade) for shade in level.shades],
         "hues": [hue_of(explanation, float(weight))[0] for weight in explanation.weights],
         "written": [level.written(j).replace("-", "−") for j in range(len(explanation))],
-        "told": level.told.tolist(),
+        "told": level.significant.tolist(),
         "half_width": numbers_written(half),
         "settled": settled(explanation, half).tolist(),
         "unknown": sorted(level.unknown),

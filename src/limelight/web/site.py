@@ -18,7 +18,7 @@ from limelight.models.outputs import Kind
 from limelight.web.limits import Limits
 
 if TYPE_CHECKING:
-    from limelight.web.corpora import ServedCorpus
+    from limelight.web.folders import ServedCorpus
 
 _PROBE = "a b"
 """A text that every model reads: what can be asked of its view can be asked of all."""

@@ -6,8 +6,8 @@ Needs matplotlib, but not pyplot: no window, no backend and none of matplotlib's
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,15 +15,25 @@ import numpy as np
 from limelight.core.arrays import Floats, whole_number
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import accuracy_in_words, asked_in_words, ending_of, notices_of, warnings_of
+from limelight.explanation.significance import accuracy_in_words, ending_of, notices_of, warnings_of
 from limelight.render.numbers import said_of_winner
 from limelight.render.palette import LEVELS, LIGHT, Rgb, Shade, hex_of, hue_of, legend
-from limelight.render.pieces import BREAK, SPACE, pieces, texts_of, without_tail
-from limelight.render.row_model import SIDES, Drawn, Order, drawn, drawn_groups, to_be_seen_once
+from limelight.render.pieces import BREAK, SPACE, Piece, order_of, owners_of, shown_pieces, texts_of
+from limelight.render.row_model import (
+    LONG_TEXT,
+    SIDES,
+    Order,
+    RowModel,
+    group_model,
+    row_model,
+    row_names,
+    to_be_seen_once,
+)
 
 try:
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
     from limelight.render.figure.letters import BOX, drawable, families, fitted, runs_leftwards, width
@@ -31,8 +41,6 @@ except ImportError as error:
     raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
 
 Format = Literal["png", "svg", "pdf"]
-LONG_TEXT = 60
-"""Words from which a text is drawn once, and not for each method."""
 _WIDTH = 7.2
 """Inches: a page of a paper between its margins."""
 _NAME = 1.35
@@ -78,10 +86,10 @@ def figure_of(explanations: Sequence[Explanation], *, top: int = 10, order: Orde
     _headline(drawing, explanations[0])
     _texts(drawing, explanations)
     _legend(drawing, explanations)
-    bars = _Bars(drawing, explanations, top, order)
+    draw_bars = _bars(drawing, explanations, top, order)
     _remarks(drawing, explanations)
     figure = drawing.figure()
-    bars.draw(figure, drawing.height)
+    draw_bars(figure, drawing.height)
     return figure
 
 
@@ -154,9 +162,16 @@ class _Drawing:
                 box.set_color(hex_of(LIGHT.background(run.shade)))
                 figure.add_artist(box)
             if run.shade.underlined or run.unknown:
-                style = {"linestyle": (0, (1, 1.5))} if run.unknown else {}
-                figure.add_artist(_line((x, x + run.width), (base - 0.03,) * 2, inches, **style))
-            _write(figure, x, base, run, inches)
+                dots: Any = (0, (1, 1.5)) if run.unknown else "-"
+                ends = (x, x + run.width), (base - 0.03, base - 0.03)
+                look: dict[str, Any] = {"transform": inches, "color": hex_of(LIGHT.ink), "linewidth": 0.9}
+                figure.add_artist(Line2D(*ends, linestyle=dots, **look))
+            letters: dict[str, Any] = {
+                "size": run.size,
+                "weight": "bold" if run.bold else "normal",
+                "color": hex_of(run.ink),
+            }
+            figure.text(x, base, run.text, transform=inches, va="baseline", **letters, **_plainly())
         return figure
 
 
@@ -166,29 +181,9 @@ def _that_fit(runs: Sequence[_Run], room: float) -> Iterator[_Run]:
         rest = run
         while len(rest.text) > 1 and rest.text != BREAK and rest.width > room:
             fits = max(int(len(rest.text) * room / rest.width) - 1, 1)
-            yield _with_text(rest, rest.text[:fits])
-            rest = _with_text(rest, rest.text[fits:])
+            yield replace(rest, text=rest.text[:fits])
+            rest = replace(rest, text=rest.text[fits:])
         yield rest
-
-
-def _with_text(run: _Run, text: str) -> _Run:
-    return _Run(text, run.shade, run.ink, run.size, run.bold, run.unknown)
-
-
-def _line(x: tuple[float, float], y: tuple[float, float], inches: Any, **style: Any) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D(x, y, transform=inches, color=hex_of(LIGHT.ink), linewidth=0.9, **style)
-
-
-def _write(figure: Figure, x: float, y: float, run: _Run, inches: Any) -> None:
-    look = {
-        "fontsize": run.size,
-        "fontweight": "bold" if run.bold else "normal",
-        "color": hex_of(run.ink),
-        **_plainly(),
-    }
-    figure.text(x, y, run.text, transform=inches, va="baseline", **look)
 
 
 def _plainly() -> dict[str, Any]:
@@ -217,35 +212,25 @@ def _headline(drawing: _Drawing, explanation: Explanation) -> None:
 
 def _texts(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     """The text by each explanation; a long one by one of them."""
-    words = sum(piece.feature is not None for piece in _all_pieces(explanations[0]))
-    is_long = words > LONG_TEXT
-    shown = [explanations[to_be_seen_once(explanations)]] if is_long else explanations
-    names = _names(explanations)
+    is_long = len(order_of(explanations[0])) > LONG_TEXT
+    names = row_names(explanations)
     drawing.skip(_GAP / 2)
-    for explanation in shown:
-        top = drawing.height
-        name = names[next(i for i, own in enumerate(explanations) if own is explanation)]
-        drawing.flow([_Run(fitted(drawable(name), _NAME - 0.2, _SMALL, bold=True), bold=True, size=_SMALL)])
+    for i in [to_be_seen_once(explanations)] if is_long else range(len(explanations)):
+        explanation, top = explanations[i], drawing.height
+        drawing.flow([_Run(fitted(drawable(names[i]), _NAME - 0.2, _SMALL, bold=True), bold=True, size=_SMALL)])
         drawing.height = top
-        for side, (text, spans) in enumerate(texts_of(explanation)):
-            runs = list(_coloured(explanation, text, spans, is_long=is_long))
-            if not isinstance(explanation.text, str):
+        for side, parts in enumerate(shown_pieces(explanation)):
+            runs, text = list(_coloured(explanation, parts, is_long=is_long)), explanation.text
+            if not isinstance(text, str):
                 runs = [_Run(SIDES[side], ink=LIGHT.quiet, size=_SMALL), _Run(SPACE), *runs]
-            drawing.flow(runs, left=_NAME, leftwards=runs_leftwards(text))
+            drawing.flow(runs, left=_NAME, leftwards=runs_leftwards(text if isinstance(text, str) else text[side]))
         drawing.skip(0.04)
 
 
-def _all_pieces(explanation: Explanation) -> Iterator[Any]:
-    for text, spans in texts_of(explanation):
-        yield from without_tail(pieces(text, spans))
-
-
-def _coloured(explanation: Explanation, text: str, spans: Sequence[Any], *, is_long: bool) -> Iterator[_Run]:
-    words, groups = drawn(explanation), drawn_groups(explanation)
-    members = explanation.groups.members if explanation.groups is not None else ()
-    owner = {feature: g for g, own in enumerate(members) for feature in own}
+def _coloured(explanation: Explanation, parts: Sequence[Piece], *, is_long: bool) -> Iterator[_Run]:
+    words, groups, owner = row_model(explanation), group_model(explanation), owners_of(explanation)
     at: int | None = None
-    for piece in without_tail(pieces(text, spans)):
+    for piece in parts:
         if piece.feature is None:
             if piece.text == SPACE or (piece.text == BREAK and is_long):
                 yield _Run(piece.text)
@@ -267,8 +252,8 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     for hue, meaning in legend(explanations):
         runs += [_Run("  ", Shade(hue, LEVELS * step // 4), size=_SMALL) for step in (1, 2, 3, 4)]
         runs += [_Run(SPACE, size=_SMALL), *_words(meaning, **small), _Run("   ", **small)]
-    levels = [drawn(explanation) for explanation in explanations]
-    if not all(level.told.all() for level in levels):
+    levels = [row_model(explanation) for explanation in explanations]
+    if not all(level.significant.all() for level in levels):
         runs += [*_words("without colour, empty bars: not distinguishable from 0", **small), _Run("   ", **small)]
     if any(level.unknown for level in levels):
         runs += [*_words("dotted: unknown to the model", **small), _Run("   ", **small)]
@@ -280,7 +265,7 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
 
 def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     """What a reader must know: notices, verdicts, letters that are missing."""
-    names = _names(explanations)
+    names = row_names(explanations)
     said = notices_of(explanations, names)
     for name, explanation in zip(names, explanations, strict=True):
         if (ending := ending_of(explanation)) is not None:
@@ -293,15 +278,6 @@ def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     drawing.skip(_GAP / 2)
 
 
-def _names(explanations: Sequence[Explanation]) -> list[str]:
-    """By method, by label, or both."""
-    if len({(e.target, e.against) for e in explanations}) == 1:
-        return [explanation.label for explanation in explanations]
-    if len({e.method for e in explanations}) == 1:
-        return [asked_in_words(explanation) for explanation in explanations]
-    return [f"{explanation.label} · {asked_in_words(explanation)}" for explanation in explanations]
-
-
 def _minus(number: str) -> str:
     return number.replace("-", "−")
 
@@ -309,63 +285,46 @@ def _minus(number: str) -> str:
 # ── bars ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Bars:
-    """A panel per explanation, in as many rows as are needed; room for them is taken from a drawing."""
+def _bars(
+    drawing: _Drawing, explanations: Sequence[Explanation], top: int, order: Order
+) -> Callable[[Figure, float], None]:
+    """A panel per explanation, in as many rows as are needed. Room for them is taken from the drawing; what is given
+    draws them into a figure of some height."""
+    columns = min(_COLUMNS, len(explanations))
+    height = _BAR * max(min(top, len(explanations[0])), 1)
+    begin, pitch = drawing.height + _GAP, height + 0.78
+    drawing.skip(_GAP + -(-len(explanations) // columns) * pitch)
 
-    def __init__(self, drawing: _Drawing, explanations: Sequence[Explanation], top: int, order: Order) -> None:
-        self._explanations, self._top, self._order = explanations, top, order
-        self._columns = min(_COLUMNS, len(explanations))
-        rows = -(-len(explanations) // self._columns)
-        self._height = _BAR * max(min(top, len(explanations[0])), 1)
-        self._from = drawing.height + _GAP
-        self._pitch = self._height + 0.78
-        drawing.skip(_GAP + rows * self._pitch)
+    def draw(figure: Figure, whole: float) -> None:
+        column = (_WIDTH - 0.1) / columns
+        for i, (name, explanation) in enumerate(zip(row_names(explanations), explanations, strict=True)):
+            row, place = divmod(i, columns)
+            model = row_model(explanation)
+            chosen = model.ordered(order, top)
+            words = [fitted(drawable(model.names[j]), 0.5 * column, _SMALL) for j in chosen]
+            left = place * column + max((width(word, _SMALL) for word in words), default=0.0) + 0.15
+            bottom = whole - begin - row * pitch - 0.32 - height
+            right = (place + 1) * column - 0.12
+            axis = figure.add_axes((left / _WIDTH, bottom / whole, (right - left) / _WIDTH, height / whole))
+            _panel(axis, explanation, model, chosen, words)
+            title = fitted(drawable(f"{name} ({accuracy_in_words(explanation)})"), column - 0.2, _SMALL)
+            axis.set_title(title, fontsize=_SMALL, loc="right", pad=4, color=hex_of(LIGHT.ink), **_plainly())
 
-    def draw(self, figure: Figure, height: float) -> None:
-        names = _names(self._explanations)
-        levels = [drawn(explanation) for explanation in self._explanations]
-        chosen = [level.ordered(self._order, self._top) for level in levels]
-        column = (_WIDTH - 0.1) / self._columns
-        for i, (explanation, level, order) in enumerate(zip(self._explanations, levels, chosen, strict=True)):
-            words = [fitted(drawable(level.names[j]), 0.5 * column, _SMALL) for j in order]
-            longest = max((width(word, _SMALL) for word in words), default=0.0)
-            left = i % self._columns * column + longest + 0.15
-            bottom = height - self._from - (i // self._columns) * self._pitch - 0.32 - self._height
-            right = (i % self._columns + 1) * column - 0.12
-            place = (left / _WIDTH, bottom / height, (right - left) / _WIDTH, self._height / height)
-            axis = figure.add_axes(place)
-            _panel(axis, explanation, level, order, words)
-            title = drawable(f"{names[i]} ({accuracy_in_words(explanation)})")
-            axis.set_title(
-                fitted(title, column - 0.2, _SMALL),
-                fontsize=_SMALL,
-                loc="right",
-                pad=4,
-                color=hex_of(LIGHT.ink),
-                **_plainly(),
-            )
+    return draw
 
 
-def _panel(axis: Any, explanation: Explanation, level: Drawn, order: Sequence[int], words: Sequence[str]) -> None:
-    weights = _drawable_numbers(explanation.weights[list(order)])
-    told = level.told[list(order)]
-    rows = np.arange(len(order))
+def _panel(axis: Any, explanation: Explanation, model: RowModel, order: list[int], words: Sequence[str]) -> None:
+    weights, rows = _drawable_numbers(explanation.weights[order]), np.arange(len(order))
+    significant = model.significant[order]
     colours = [hex_of(LIGHT.deepest(hue_of(explanation, float(weight)))) for weight in weights]
-    faces = [colour if own else hex_of(LIGHT.paper) for colour, own in zip(colours, told, strict=True)]
-    edges = [colour if own else hex_of(LIGHT.quiet) for colour, own in zip(colours, told, strict=True)]
+    faces = [colour if own else hex_of(LIGHT.paper) for colour, own in zip(colours, significant, strict=True)]
+    edges = [colour if own else hex_of(LIGHT.quiet) for colour, own in zip(colours, significant, strict=True)]
     axis.barh(rows, weights, height=0.7, color=faces, edgecolor=edges, linewidth=0.7)
     if explanation.stderr is not None:
-        half = level.half_widths[list(order)]
-        known, half = ~np.isnan(half), _drawable_numbers(half)
-        axis.errorbar(
-            weights[known],
-            rows[known],
-            xerr=half[known],
-            fmt="none",
-            ecolor=hex_of(LIGHT.ink),
-            elinewidth=0.8,
-            capsize=1.5,
-        )
+        known = ~np.isnan(model.half_widths[order])
+        half = _drawable_numbers(model.half_widths[order])
+        whiskers = {"fmt": "none", "ecolor": hex_of(LIGHT.ink), "elinewidth": 0.8, "capsize": 1.5}
+        axis.errorbar(weights[known], rows[known], xerr=half[known], **whiskers)
     axis.axvline(0.0, color=hex_of(LIGHT.quiet), linewidth=0.7)
     axis.set_ylim(max(len(order), 1) - 0.5, -0.5)
     axis.set_yticks(rows, words, fontsize=_SMALL, color=hex_of(LIGHT.ink), **_plainly())

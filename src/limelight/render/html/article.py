@@ -5,7 +5,7 @@ The same for a page and for a notebook. Nothing here needs a stylesheet or a scr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -20,16 +20,13 @@ from limelight.explanation.significance import (
     notices_of,
     warnings_of,
 )
-from limelight.render.families import by_family
 from limelight.render.html.escaping import isolated, number, safe, shortened
-from limelight.render.html.text import Coloured, coloured, order_of
+from limelight.render.html.text import HtmlText, coloured
 from limelight.render.numbers import diagnosis, percent, said_of_winner, short, times
 from limelight.render.palette import LEVELS, Shade, hue_of, legend
-from limelight.render.pieces import unread
-from limelight.render.row_model import Drawn, Order, to_be_seen_once
+from limelight.render.pieces import order_of, unread
+from limelight.render.row_model import LONG_TEXT, Order, RowModel, by_family, levels_of, to_be_seen_once
 
-LONG_TEXT = 60
-"""Words from which a text is coloured once at first, and not in as many copies as there are methods."""
 _BETWEEN = '<i class="between"> · </i>'
 """Between entries, for hosts that strip the stylesheet which sets them apart."""
 _LABELS_SHOWN = 10
@@ -86,9 +83,8 @@ def _prediction(explanations: Sequence[Explanation], setting: Setting) -> Iterat
     missing = [c for c in order[_LABELS_SHOWN:] if prediction.labels[c] in asked]
     shown = [*shown[: len(shown) - len(missing)], *missing]
     for c in shown:
-        label, first = prediction.labels[c], ""
-        if label in prediction.assigned:
-            first = ' class="first"'
+        label = prediction.labels[c]
+        first = ' class="first"' if label in prediction.assigned else ""
         logit = number(f"{float(prediction.logits[c]):+.3f}")
         if chances is None:
             yield f"<li><span{first}>{isolated(label)}</span> <span>{logit}</span></li>"
@@ -111,7 +107,7 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     order = order_of(first)
     is_long = len(order) > LONG_TEXT
     inline = setting.level is None
-    drawn = [Coloured.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
+    drawn = [HtmlText.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
     yield '<div class="asked">'
     yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
     yield from _strongest(drawn, setting)
@@ -128,18 +124,15 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
             yield from (_row(own, m) for m, own in enumerate(drawn) if m != chosen)
             yield "</details>"
     yield "</div>"
-    rest = unread(first)
-    if rest:
+    if rest := unread(first):
         yield f'<details><summary>What was not read</summary><p class="x" dir="auto">{safe(rest)}</p></details>'
-    columns = [_Column(own.explanation, own.words) for own in drawn]
-    yield from _numbers("Weights as numbers", columns, "numbers")
-    outer = [_Column(own.explanation, own.groups) for own in drawn if own.groups is not None]
-    if outer:
-        yield from _numbers(f"Weights of each {outer[0].drawn.thing} as numbers", outer, "outer")
+    yield from _numbers("Weights as numbers", "numbers", [(own.explanation, own.words) for own in drawn])
+    if outer := [(own.explanation, own.groups) for own in drawn if own.groups is not None]:
+        yield from _numbers(f"Weights of each {outer[0][1].thing} as numbers", "outer", outer)
     yield "</div>"
 
 
-def _strongest(drawn: Sequence[Coloured], setting: Setting) -> Iterator[str]:
+def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
     """Per method how it was computed, its strongest words, and the verdict in plain words; kin below each other."""
     left = ' style="text-align:left"' if drawn[0].inline else ""  # hosts that strip the stylesheet set cells right
     yield '<div class="scroll"><table class="strongest"><tbody>'
@@ -154,17 +147,17 @@ def _strongest(drawn: Sequence[Coloured], setting: Setting) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _strongest_words(own: Coloured, setting: Setting) -> Iterator[str]:
+def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
     """Of the outer level first, where there are two."""
-    levels = [level for level in (own.groups, own.words) if level is not None]
-    if not any(level.told.any() for level in levels):
-        yield own.words.nothing_told
+    levels = levels_of(own.explanation)
+    if not any(level.significant.any() for level in levels):
+        yield own.words.none_significant
     for level in levels:
         names = level.names
-        for j in level.ordered(setting.order, setting.top, only_told=True):
+        for j in level.ordered(setting.order, setting.top, only_significant=True):
             name = coloured(shortened(names[j], _LONGEST_NAME), level.shades[j], inline=own.inline)
             yield f"<bdi>{name}</bdi> {number(level.written(j))}"
-        if (more := int(level.told.sum()) - setting.top) > 0:
+        if (more := int(level.significant.sum()) - setting.top) > 0:
             rest = f"and {more} more of {_counted(len(level), level.thing)}"
             yield f'<small class="quiet">{rest}</small>'
 
@@ -177,12 +170,12 @@ def _name(explanation: Explanation) -> str:
     )
 
 
-def _legend(drawn: Sequence[Coloured], setting: Setting) -> str:
+def _legend(drawn: Sequence[HtmlText], setting: Setting) -> str:
     entries = (f"<span>{entry}</span>" for entry in _legend_entries(drawn, inline=setting.level is None))
     return f'<p class="legend quiet">{_BETWEEN.join(entries)}</p>'
 
 
-def _legend_entries(drawn: Sequence[Coloured], *, inline: bool) -> Iterator[str]:
+def _legend_entries(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
     """True for what is shown: only what occurs is named."""
     explanations = [own.explanation for own in drawn]
     for hue, meaning in legend(explanations):
@@ -190,7 +183,7 @@ def _legend_entries(drawn: Sequence[Coloured], *, inline: bool) -> Iterator[str]
         swatch = "".join(coloured("\u2002", Shade(hue, step), inline=inline) for step in steps)
         yield f"{swatch} {isolated(meaning)}{' (underlined unless faint)' if hue == 'orange' else ''}"
     yield "the deeper, the larger within its row"
-    if any(not own.words.told.all() for own in drawn):
+    if any(not own.words.significant.all() for own in drawn):
         yield f"without colour: not distinguishable from 0{_false_discoveries(drawn)}"
     if any(own.words.unknown for own in drawn):
         yield '<span class="u">dotted</span>: the model does not know the word'
@@ -201,13 +194,13 @@ def _legend_entries(drawn: Sequence[Coloured], *, inline: bool) -> Iterator[str]
         yield f"weights are in units of the {safe(' or '.join(outputs))}"
 
 
-def _false_discoveries(drawn: Sequence[Coloured]) -> str:
+def _false_discoveries(drawn: Sequence[HtmlText]) -> str:
     if all(own.explanation.stderr is None for own in drawn):
         return ""
     return " (of the coloured words of a sampled row at most 5 % are expected to be noise)"
 
 
-def _row(own: Coloured, m: int) -> str:
+def _row(own: HtmlText, m: int) -> str:
     name = f"<strong>{isolated(own.explanation.label)}</strong>"
     warned = ' <span title="see above">⚠</span>' if warnings_of(own.explanation) else ""
     return (
@@ -216,53 +209,52 @@ def _row(own: Coloured, m: int) -> str:
     )
 
 
-class _Column:
+def _cells(explanation: Explanation, model: RowModel) -> Iterator[str]:
     """The weights of one method as a table shows them: numbers with bars, and the intervals on these."""
-
-    def __init__(self, explanation: Explanation, drawn: Drawn) -> None:
-        self.explanation, self.drawn = explanation, drawn
-        reach = np.abs(drawn.weights.weights) + np.nan_to_num(drawn.half_widths)
-        self._longest = float(reach[np.isfinite(reach)].max(initial=0.0))
-
-    def cell(self, j: int) -> str:
-        weight, half_width = float(self.drawn.weights.weights[j]), float(self.drawn.half_widths[j])
-        look = hue_of(self.explanation, weight)[0] if self.drawn.told[j] else "x"
+    reach = np.abs(model.weights.weights) + np.nan_to_num(model.half_widths)
+    longest = float(reach[np.isfinite(reach)].max(initial=0.0))
+    for j in range(len(model)):
+        weight, half_width = float(model.weights.weights[j]), float(model.half_widths[j])
+        look = hue_of(explanation, weight)[0] if model.significant[j] else "x"
         bar = ""
-        if np.isfinite(weight) and self._longest > 0.0:
+        if np.isfinite(weight) and longest > 0.0:
             # Hundredths of the longest bar of the column.
-            interval = f";--i:{100 * half_width / self._longest:.0f}" if np.isfinite(half_width) else ""
-            bar = f' style="--v:{100 * weight / self._longest:.0f}{interval}"'
-        return f'<td class="{look}"{bar}>{number(self.drawn.written(j))}</td>'
+            interval = f";--i:{100 * half_width / longest:.0f}" if np.isfinite(half_width) else ""
+            bar = f' style="--v:{100 * weight / longest:.0f}{interval}"'
+        yield f'<td class="{look}"{bar}>{number(model.written(j))}</td>'
 
 
-def _numbers(title: str, columns: Sequence[_Column], kind: str) -> Iterator[str]:
-    yield f"<details><summary>{title}</summary>"
-    yield f'<div class="scroll" role="region" aria-label="{title}" tabindex="0"><table class="{kind}"><thead><tr>'
-    yield f'<th scope="col">{columns[0].drawn.thing}</th>'
-    yield from (f'<th scope="col">{isolated(column.explanation.label)}</th>' for column in columns)
-    yield "</tr></thead><tbody>"
-    for j, name in enumerate(columns[0].drawn.names):
-        yield f"<tr><th>{isolated(name)}</th>{''.join(column.cell(j) for column in columns)}</tr>"
-    yield "</tbody></table></div></details>"
+def _numbers(title: str, kind: str, columns: Sequence[tuple[Explanation, RowModel]]) -> Iterator[str]:
+    _, first = columns[0]
+    heads = [first.thing, *(isolated(explanation.label) for explanation, _ in columns)]
+    cells = map("".join, zip(*(_cells(*column) for column in columns), strict=True))
+    return _table(title, kind, heads, zip(first.names, cells, strict=True))
 
 
 def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
-    """What was asked of each method, and what it says of itself."""
-    yield "<details><summary>How each was computed</summary>"
-    yield '<div class="scroll" role="region" aria-label="How each was computed" tabindex="0"><table class="facts">'
-    heads = ("method", "id", "computed", "seconds", "model asked", "parameters", "diagnostics")
-    yield "<thead><tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead><tbody>"
+    """How each method was asked, and what it says of itself."""
+    rows = []
     for name, explanation in zip(_names(explanations), explanations, strict=True):
-        parameters = ", ".join(f"{name} = {short(value)}" for name, value in explanation.parameters.items())
         cells = [
             explanation.method,
             accuracy_in_words(explanation),
             f"{explanation.seconds:.3f}",
             times(explanation.evaluations) if explanation.evaluations else "",
-            parameters,
+            ", ".join(f"{name} = {short(value)}" for name, value in explanation.parameters.items()),
             diagnosis(explanation) or "none",
         ]
-        yield f"<tr><th>{isolated(name)}</th>{''.join(f'<td>{safe(cell)}</td>' for cell in cells)}</tr>"
+        rows.append((name, "".join(f"<td>{safe(cell)}</td>" for cell in cells)))
+    heads = ("method", "id", "computed", "seconds", "model asked", "parameters", "diagnostics")
+    return _table("How each was computed", "facts", heads, rows)
+
+
+def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A table behind its title. Heads and cells are markup, the names of rows are not."""
+    yield f"<details><summary>{title}</summary>"
+    yield f'<div class="scroll" role="region" aria-label="{title}" tabindex="0"><table class="{kind}"><thead><tr>'
+    yield from (f'<th scope="col">{head}</th>' for head in heads)
+    yield "</tr></thead><tbody>"
+    yield from (f"<tr><th>{isolated(name)}</th>{cells}</tr>" for name, cells in rows)
     yield "</tbody></table></div></details>"
 
 

@@ -7,32 +7,21 @@ script, its own, and forbids all others; nothing is fetched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import asked_in_words
 from limelight.inputs.document import Text
+from limelight.render.entries import Entry
 from limelight.render.html.article import Setting, article, headline
 from limelight.render.html.escaping import isolated, safe, shortened
-from limelight.render.html.page_frame import page_footer, page_head
-from limelight.render.html.script import SCRIPT, policy
+from limelight.render.html.page_frame import SCRIPT, page_footer, page_head, policy
 from limelight.render.html.stylesheet import fragment_stylesheet, page_stylesheet
 from limelight.render.row_model import Order
 
 _BEGINNING = 70
 """Characters of a text in the index."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One text of a page: its explanations, or the error for which there are none; `name` is its id, if it has one."""
-
-    text: Text
-    explanations: Sequence[Explanation] = ()
-    name: str | None = None
-    error: str | None = None
 
 
 def page(explanations: Sequence[Explanation], about: Mapping[str, str] | None = None) -> str:
@@ -113,7 +102,7 @@ def _articles(entries: Sequence[Entry], setting: Setting) -> Iterator[str]:
     alone = len(entries) == 1
     for i, entry in enumerate(entries, start=1):
         yield f'<article class="article" id="text-{i}">'
-        if not alone or entry.name is not None:
+        if not alone or entry.id is not None:
             yield f'<p class="quiet called">{_called(entry, i)}</p>'
         if entry.explanations:
             yield from article(entry.explanations, setting)
@@ -124,7 +113,7 @@ def _articles(entries: Sequence[Entry], setting: Setting) -> Iterator[str]:
 
 
 def _called(entry: Entry, i: int) -> str:
-    return f"Text {i}" if entry.name is None else isolated(entry.name)
+    return f"Text {i}" if entry.id is None else isolated(entry.id)
 
 
 def _beginning(text: Text) -> str:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
 
 from limelight.render.html.escaping import isolated, safe
+
+SCRIPT = "\n" + resources.files(__package__).joinpath("page.js").read_text("utf-8")
+"""What a page adds where scripts run: a word in all rows at once, sorting, hiding methods, switching the label. Without
+it nothing is missing but the convenience."""
+
+
+@cache
+def policy(script: str = SCRIPT) -> str:
+    """What a page may do: use its own styles and one script, known by its hash; nothing is fetched or sent."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 def page_head(title: str, style: str, policy: str, schemes: str | None = "light dark") -> Iterator[str]:

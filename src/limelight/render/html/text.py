@@ -1,7 +1,7 @@
 """Texts with coloured words in HTML: one row per method, all of the same words in the same places.
 
 A row is the same run of letters in the same font whatever its colours are, so that rows break alike and a word stands
-below itself. Words told from zero are `mark`, the others `span`. Notebooks that are not trusted strip stylesheets: the
+below itself. Significant words are `mark`, the others `span`. Notebooks that are not trusted strip stylesheets: the
 colours stand at the words too, as veils over whatever paper the notebook has, and no word is a `mark`, whose letters
 would be black on dark paper as well.
 """
@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from limelight.explanation.result import Explanation
-from limelight.inputs.document import Span
 from limelight.render.html.escaping import number, safe
 from limelight.render.html.stylesheet import shade_class
 from limelight.render.palette import LIGHT, Shade, hex_of
-from limelight.render.pieces import BREAK, Piece, pieces, texts_of, without_tail
-from limelight.render.row_model import SIDES, Drawn, drawn, drawn_groups
+from limelight.render.pieces import BREAK, Piece, owners_of, shown_pieces
+from limelight.render.row_model import SIDES, RowModel, group_model, row_model
 
 _VEIL = 0.6
 """How much of the deepest colour stands at a word for hosts that strip stylesheets: on light paper and on dark, the
@@ -25,7 +24,7 @@ host's own ink is readable on it."""
 
 
 @dataclass(frozen=True)
-class Coloured:
+class HtmlText:
     """One explanation as it is drawn.
 
     `inline`: colours stand at the words too, for hosts that strip stylesheets. `aligned`: paragraphs are signs in the
@@ -33,14 +32,14 @@ class Coloured:
     """
 
     explanation: Explanation
-    words: Drawn
-    groups: Drawn | None
+    words: RowModel
+    groups: RowModel | None
     inline: bool
     aligned: bool
 
     @classmethod
-    def of(cls, explanation: Explanation, *, inline: bool, aligned: bool) -> Coloured:
-        return cls(explanation, drawn(explanation), drawn_groups(explanation), inline, aligned)
+    def of(cls, explanation: Explanation, *, inline: bool, aligned: bool) -> HtmlText:
+        return cls(explanation, row_model(explanation), group_model(explanation), inline, aligned)
 
     def feature(self, text: str, j: int) -> str:
         """What is written of one feature: a word, or a shortened sentence."""
@@ -48,19 +47,13 @@ class Coloured:
 
     def text(self) -> str:
         """The whole text; those of a pair each in a box of its own."""
-        sides = texts_of(self.explanation)
-        if len(sides) == 1:
-            return self._line(*sides[0])
+        lines = ["".join(self._line(parts)) for parts in shown_pieces(self.explanation)]
+        if len(lines) == 1:
+            return lines[0]
         return "".join(
-            f'<div class="side" dir="auto"><small>{name}</small> {self._line(*side)}</div>'
-            for name, side in zip(SIDES, sides, strict=True)
+            f'<div class="side" dir="auto"><small>{name}</small> {line}</div>'
+            for name, line in zip(SIDES, lines, strict=True)
         )
-
-    def _line(self, text: str, spans: Sequence[Sequence[Span]]) -> str:
-        parts = without_tail(pieces(text, spans))
-        if self.groups is None:
-            return "".join(self._piece(piece) for piece in parts)
-        return "".join(self._grouped(parts, self.groups))
 
     def _piece(self, piece: Piece) -> str:
         if piece.feature is not None:
@@ -69,16 +62,14 @@ class Coloured:
             return ' <i class="x">⏎</i> ' if self.aligned else "<br><br>"
         return piece.text if piece.text.isspace() else f'<i class="x">{safe(piece.text)}</i>'
 
-    def _grouped(self, parts: Sequence[Piece], groups: Drawn) -> Iterator[str]:
+    def _line(self, parts: Sequence[Piece]) -> Iterator[str]:
         """Each group in a box that begins with its weight; what follows its last word still belongs to it."""
-        members = self.explanation.groups.members if self.explanation.groups else ()
-        owner = {feature: g for g, own in enumerate(members) for feature in own}
-        at: int | None = None
+        groups, owner, at = self.groups, owners_of(self.explanation), None
         for piece in parts:
             inside = at if piece.feature is None else owner.get(piece.feature)
             if inside != at and at is not None:
                 yield "</bdi>"
-            if inside != at and inside is not None:
+            if inside != at and inside is not None and groups is not None:
                 # The weight of a box is no word: `small` tells the two apart.
                 look = _look(groups.shades[inside], self.inline, extra="weight")
                 yield f'<bdi class="group"><small{look}>{number(groups.written(inside))}</small> '
@@ -102,13 +93,3 @@ def _look(shade: Shade, inline: bool, extra: str = "") -> str:
         line = ";text-decoration:underline" if shade.underlined else ""
         style = f' style="background-color:{veil}{line}"'
     return (f' class="{names}"' if names else "") + style
-
-
-def order_of(explanation: Explanation) -> list[int]:
-    """The feature of each word that is drawn, in the order of the text."""
-    return [
-        piece.feature
-        for text, spans in texts_of(explanation)
-        for piece in without_tail(pieces(text, spans))
-        if piece.feature is not None
-    ]

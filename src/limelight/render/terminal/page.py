@@ -8,32 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from rich.console import Console, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
-from limelight.explanation.result import Explanation, Prediction
+from limelight.explanation.result import Explanation
 from limelight.explanation.significance import (
     ABOUT_INTERVALS,
     accuracy_in_words,
+    ending_of,
     notices_of,
     rounding_of,
-    unknown_words,
+    warnings_of,
 )
 from limelight.render.numbers import diagnosis, percent, times, value
 from limelight.render.palette import hue_of
-from limelight.render.row_model import Order, drawn, drawn_groups, to_be_seen_once
+from limelight.render.row_model import (
+    Order,
+    RowModel,
+    by_family,
+    group_model,
+    levels_of,
+    row_model,
+    row_names,
+    to_be_seen_once,
+)
 from limelight.render.terminal.number_table import number_tables
-from limelight.render.terminal.style import UNKNOWN, WARNING, Background, Ink
-from limelight.render.terminal.summary import row_names, summary
-from limelight.render.terminal.text import ColouredText, fits_a_screen, rows
+from limelight.render.terminal.style import UNKNOWN, WARNING, Background, TerminalStyle
+from limelight.render.terminal.text import TerminalText, fits_a_screen, rows
 
 _LABELS_SHOWN = 6
 _NO_SAMPLING = "no sampling"
+_MOST, _LEAST = 5, 3
+"""Words of each method where nothing else is asked for: fewer where they do not fit one line, down to the least."""
+_BETWEEN = " · "
+"""Between words: a comma is a word itself."""
+_LONGEST = 40
+"""Columns of a feature that is a passage: the whole of it stands in the text."""
+_BESIDE_FAMILY, _BESIDE_NAME = 48, 30
+"""Columns that must remain beside the names of family and method; with fewer the family goes, then the name above."""
 
 
 @dataclass(frozen=True)
@@ -54,185 +74,247 @@ def render(comparison: Sequence[Explanation], *, console: Console, look: Look | 
     if not len(comparison):
         raise InputError("there is no explanation to show: compare at least one method")
     look = look or Look()
-    ink, width = Ink.of(console, look.background), console.width
-    _print(console, _prediction(comparison, ink, width))
-    for notice in notices_of(comparison, row_names(comparison, ink)):
-        _print(console, Text(f"{ink.plain('⚠')} {visible(look.wording(notice))}", style=WARNING))
-    _print(console, Text(), _question(comparison, ink), Text())
-    _print(console, *summary(comparison, ink, width, look.top, look.order or "weight", look.wording), Text())
-    _print(console, *(_numbers if look.numbers else _texts)(comparison, ink, width, look))
-    if remarks := list(_remarks(comparison, ink)):
-        _print(console, Text(), *remarks)
-
-
-def _print(console: Console, *renderables: RenderableType) -> None:
-    for renderable in renderables:
+    page = _Page(comparison, TerminalStyle.of(console, look.background), console.width, look)
+    for renderable in page.parts():
         # Only Text and tables of Text come here: nothing that came from a user is ever read as markup or emoji codes.
         console.print(renderable, markup=False, emoji=False, highlight=False, overflow="fold")
 
 
-# ── the prediction, and what is asked ─────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class _Page:
+    """All that is printed of one text."""
 
+    comparison: Sequence[Explanation]
+    style: TerminalStyle
+    width: int
+    look: Look
 
-def _prediction(comparison: Sequence[Explanation], ink: Ink, width: int) -> RenderableType:
-    """The winner first; a class per line with bar, probability and logit as far as the width allows."""
-    explanation, prediction = comparison[0], comparison[0].prediction
-    chances = prediction.probabilities
-    order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
-    shown = order[:_LABELS_SHOWN]
-    target = prediction.labels.index(explanation.target) if explanation.target in prediction.labels else None
-    if target is not None and target not in shown:
-        shown[-1] = target
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(width - 22, 8))
-    bar = 0 if chances is None else max(min(width - 52, 24), 0)
-    if bar >= 8:
-        table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    if width >= 36 and chances is not None:
-        table.add_column(justify="right", no_wrap=True)
-    for c in shown:
-        wins = prediction.labels[c] in prediction.assigned
-        cells = [Text(visible(prediction.labels[c]), style="bold" if wins else "")]
-        if chances is None:
-            table.add_row(*cells, Text(value(float(prediction.logits[c]))))
-            continue
-        probability = float(chances[c])
+    def parts(self) -> Iterator[RenderableType]:
+        yield self._prediction()
+        for notice in notices_of(self.comparison, self.names):
+            yield self._warning(notice)
+        yield from (Text(), self._question(), Text())
+        yield from self._summary()
+        yield Text()
+        yield from self._numbers() if self.look.numbers else self._texts()
+        if remarks := list(self._remarks()):
+            yield from (Text(), *remarks)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each explanation is called here."""
+        return [self.style.plain(visible(name)) for name in row_names(self.comparison, self.style.label)]
+
+    @cached_property
+    def models(self) -> list[RowModel]:
+        return [row_model(explanation) for explanation in self.comparison]
+
+    def _warning(self, sentence: str) -> Text:
+        return Text(f"{self.style.plain('⚠')} {visible(self.look.wording(sentence))}", style=WARNING, overflow="fold")
+
+    # ── the prediction, and what is asked ─────────────────────────────────────────────────────────────────────────────
+
+    def _prediction(self) -> Table:
+        """The winner first; a class per line with bar, probability and logit as far as the width allows."""
+        explanation, prediction = self.comparison[0], self.comparison[0].prediction
+        chances, width = prediction.probabilities, self.width
+        order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
+        shown = order[:_LABELS_SHOWN]
+        target = prediction.labels.index(explanation.target) if explanation.target in prediction.labels else shown[0]
+        if target not in shown:
+            shown[-1] = target
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(width - 22, 8))
+        bar = 0 if chances is None else max(min(width - 52, 24), 0)
         if bar >= 8:
-            full = round(probability * bar)
-            track = (ink.plain("─") * (bar - full), "dim")
-            style = _label_colour(comparison, prediction.labels[c], ink) + Style(bold=wins or None)
-            cells.append(Text.assemble((ink.plain("━") * full, style), track))
-        cells.append(Text(percent(probability), style="bold" if wins else ""))
-        if width >= 36:
-            cells.append(Text(f"logit {prediction.logits[c]:+.3f}", style="dim"))
-        table.add_row(*cells)
-    if len(order) > len(shown):
-        table.add_row(Text(f"and {len(order) - len(shown)} more", style="dim"))
-    return table
+            table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        if width >= 36 and chances is not None:
+            table.add_column(justify="right", no_wrap=True)
+        for c in shown:
+            bold = "bold" if prediction.labels[c] in prediction.assigned else ""
+            cells = [Text(visible(prediction.labels[c]), style=bold)]
+            if chances is None:
+                cells.append(Text(value(float(prediction.logits[c]))))
+            else:
+                if bar >= 8:
+                    cells.append(self._bar(prediction.labels[c], float(chances[c]), bar))
+                cells.append(Text(percent(float(chances[c])), style=bold))
+                if width >= 36:
+                    cells.append(Text(f"logit {prediction.logits[c]:+.3f}", style="dim"))
+            table.add_row(*cells)
+        if len(order) > len(shown):
+            table.add_row(Text(f"and {len(order) - len(shown)} more", style="dim"))
+        return table
 
+    def _bar(self, label: str, probability: float, columns: int) -> Text:
+        """A probability; of two labels that exclude each other each has the colour of the words that speak for it."""
+        prediction, signed = self.comparison[0].prediction, next((own for own in self.comparison if own.signed), None)
+        colour = Style(bold=label in prediction.assigned or None)
+        if signed is not None and prediction.kind == "classes" and len(prediction.labels) == 2:
+            colour = self.style.bar(hue_of(signed, 1.0 if label == signed.target else -1.0)) + colour
+        full = round(probability * columns)
+        track = (self.style.plain("─") * (columns - full), "dim")
+        return Text.assemble((self.style.plain("━") * full, colour), track)
 
-def _label_colour(comparison: Sequence[Explanation], label: str, ink: Ink) -> Style:
-    """Of two labels that exclude each other each has the colour of the words that speak for it."""
-    prediction, signed = comparison[0].prediction, next((own for own in comparison if own.signed), None)
-    if signed is None or prediction.kind != "classes" or len(prediction.labels) != 2:
-        return Style.null()
-    return ink.bar(hue_of(signed, 1.0 if label == signed.target else -1.0))
+    def _question(self) -> Text:
+        """What is being explained."""
+        first, prediction = self.comparison[0], self.comparison[0].prediction
+        moves = prediction.kind == "regression"
+        text = Text()
+        if len({explanation.target for explanation in self.comparison}) > 1:
+            text.append("What moves each number? " if moves else "Why each label? ")
+        else:
+            text.append("What moves " if moves else "Why ").append(visible(first.target), style="bold")
+            if first.against is not None:
+                text.append(" rather than ").append(visible(first.against), style="bold")
+            text.append("? ")
+            if not moves and first.target not in prediction.assigned:
+                said = ", ".join(prediction.assigned) or "none of its labels"
+                text.append(f"(The model says {visible(said)}.) ")
+        sampled = any(explanation.stderr is not None for explanation in self.comparison)
+        interval = self.style.plain(", weight ± interval") if sampled else ", with their weights"
+        return text.append(f"The strongest {self.models[0].thing}s{interval}:")
 
+    # ── the summary ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-def _question(comparison: Sequence[Explanation], ink: Ink) -> Text:
-    """What is being explained."""
-    first, prediction = comparison[0], comparison[0].prediction
-    text = Text()
-    if len({explanation.target for explanation in comparison}) > 1:
-        text.append("Why each label? " if prediction.kind != "regression" else "What moves each number? ")
-    else:
-        text.append("What moves " if prediction.kind == "regression" else "Why ")
-        text.append(visible(first.target), style="bold")
-        if first.against is not None:
-            text.append(" rather than ").append(visible(first.against), style="bold")
-        text.append("? ")
-        if prediction.kind != "regression" and first.target not in prediction.assigned:
-            text.append(f"(The model says {visible(_said(prediction))}.) ")
-    sampled = any(explanation.stderr is not None for explanation in comparison)
-    interval = ink.plain(", weight ± interval") if sampled else ", with their weights"
-    thing = drawn(first).thing
-    return text.append(f"The strongest {thing}s{interval}:")
+    def _summary(self) -> Iterator[RenderableType]:
+        """A row per method, kin below each other: its strongest words with weight and interval, then the verdict."""
+        families = by_family(self.comparison)
+        # Where each family has one member, its name says nothing that the member's does not.
+        named = 1 < len(families) < len(self.comparison) and len({own.target for own in self.comparison}) == 1
+        first = max(map(cell_len, families)) if named else 0
+        second = min(max(map(cell_len, self.names)), max(self.width // 3, 6))
+        if self.width - first - second - 4 < _BESIDE_FAMILY:
+            first = 0
+        beside = (first + 2 if first else 0) + second + 2
+        above = self.width - beside < _BESIDE_NAME
+        table = Table.grid(padding=(0, 2, 0, 0))
+        if first:
+            table.add_column(no_wrap=True, width=first)
+        table.add_column(no_wrap=True, width=second, overflow="ellipsis")
+        table.add_column(overflow="fold", width=self.width - beside)
+        for family, own in families.items():
+            for i in own:
+                name = Text(self.names[i], style="bold", overflow="fold" if above else None)
+                found = Group(*self._found(self.comparison[i], self.width - (2 if above else beside)))
+                if above:
+                    yield from (name, Padding(found, (0, 0, 0, 2)))
+                else:
+                    kin = [Text(visible(family) if i == own[0] else "", style="dim")] if first else []
+                    table.add_row(*kin, name, found)
+        if not above:
+            yield table
 
+    def _found(self, explanation: Explanation, width: int) -> Iterator[Text]:
+        """The strongest significant words of one method, how its run ended, and what speaks against it."""
+        levels, top = levels_of(explanation), self.look.top
+        for level in levels:
+            chosen = level.ordered(self.look.order or "weight", _MOST if top is None else top, only_significant=True)
+            yield from self._lines([self._item(level, j, width) for j in chosen], width, one=top is None)
+        if not any(level.significant.any() for level in levels):
+            yield Text(levels[-1].none_significant)
+        if (ending := ending_of(explanation)) is not None:
+            yield Text(visible(ending), style="dim", overflow="fold")
+        yield from map(self._warning, warnings_of(explanation))
 
-def _said(prediction: Prediction) -> str:
-    return ", ".join(prediction.assigned) or "none of its labels"
+    def _item(self, level: RowModel, j: int, width: int) -> Text:
+        mark, written = self.style.mark(level, j), self.style.plain(level.written(j))
+        room = max(min(_LONGEST, width - cell_len(written) - len(mark) - 1), 6)
+        colour = self.style.paper + self.style.word(level.shades[j])
+        return Text.assemble((self.style.shortened(level.names[j], room) + mark, colour), " ", written)
 
+    def _lines(self, items: Sequence[Text], width: int, *, one: bool) -> Iterator[Text]:
+        """Items, none of which is broken that fits a line. With `one`, a line is enough if it holds a few."""
+        between, lines, room = self.style.plain(_BETWEEN), [list[Text]()], width
+        for item in items:
+            if lines[-1] and item.cell_len > room:
+                lines.append([])
+                room = width
+            lines[-1].append(item)
+            room -= item.cell_len + len(between)
+        shown = max(len(lines[0]), min(_LEAST, len(items))) if one else len(items)
+        for line in lines:
+            if own := line[: max(shown, 0)]:
+                yield Text(between, overflow="fold").join(own)
+            shown -= len(line)
 
-# ── the text, or the numbers ──────────────────────────────────────────────────────────────────────────────────────────
+    # ── the text, or the numbers ──────────────────────────────────────────────────────────────────────────────────────
 
+    def _texts(self) -> Iterator[RenderableType]:
+        texts = [TerminalText(explanation, self.style) for explanation in self.comparison]
+        if len(texts) == 1 or fits_a_screen(texts, self.width - max(map(len, self.names)) - 2):
+            yield from (self._legend(range(len(texts))), Text())
+            yield from rows(self.names, texts, self.width)
+            return
+        i = to_be_seen_once(self.comparison)
+        yield from (self._legend([i]), Text())
+        yield Text.assemble("The text by ", (self.names[i], "bold"), f" ({accuracy_in_words(self.comparison[i])}):")
+        yield texts[i].on_paper(expand=True)
+        yield Text("The text is long and shown once: --method names another, --numbers gives all weights.", style="dim")
 
-def _texts(comparison: Sequence[Explanation], ink: Ink, width: int, look: Look) -> Iterator[RenderableType]:
-    texts = [ColouredText(explanation, ink) for explanation in comparison]
-    names = row_names(comparison, ink)
-    if len(comparison) == 1 or fits_a_screen(texts, width - max(map(len, names)) - 2):
-        yield _legend(comparison, ink)
-        yield Text()
-        yield from rows(names, texts, width)
-        return
-    i = to_be_seen_once(comparison)
-    yield _legend([comparison[i]], ink)
-    yield Text()
-    yield Text.assemble("The text by ", (names[i], "bold"), f" ({accuracy_in_words(comparison[i])}):")
-    yield texts[i].on_paper(expand=True)
-    yield Text("The text is long and shown once: --method names another, --numbers gives all weights.", style="dim")
+    def _legend(self, shown: Sequence[int]) -> Text:
+        explanations, models = [self.comparison[i] for i in shown], [self.models[i] for i in shown]
+        system = self.style.system
+        text = self.style.legend(explanations)
+        if not all(model.significant.all() for model in models):
+            small = "" if system in ("truecolor", "256") else "is weaker, or "
+            text.append(f" A {models[0].thing} without {'colour' if system else 'marks'} {small}is not told from 0.")
+        if any(explanation.stderr is not None for explanation in explanations):
+            about = ABOUT_INTERVALS if system else ABOUT_INTERVALS.replace("coloured", "marked")
+            text.append(f" {self.style.plain(about)}.")
+        return self._with_unknown(text, models)
 
+    def _with_unknown(self, text: Text, models: Sequence[RowModel]) -> Text:
+        if any(model.unknown for model in models):
+            text.append(f" {self.style.plain(UNKNOWN)} the model does not know it.")
+        return text
 
-def _legend(comparison: Sequence[Explanation], ink: Ink) -> Text:
-    levels = [drawn(explanation) for explanation in comparison]
-    text = ink.legend(comparison)
-    if not all(level.told.all() for level in levels):
-        small = "" if ink.system in ("truecolor", "256") else "is weaker, or "
-        text.append(f" A {levels[0].thing} without {'colour' if ink.system else 'marks'} {small}is not told from 0.")
-    if any(explanation.stderr is not None for explanation in comparison):
-        text.append(f" {ink.plain(ABOUT_INTERVALS if ink.system else ABOUT_INTERVALS.replace('coloured', 'marked'))}.")
-    return _with_unknown(text, comparison, ink)
+    def _numbers(self) -> Iterator[RenderableType]:
+        best, order = to_be_seen_once(self.comparison), self.look.order or "text"
+        yield self._how_to_read(self.names[best] if order != "text" or self.look.top is not None else None)
+        for found in ([group_model(explanation) for explanation in self.comparison], self.models):
+            first = found[best]
+            if first is None:
+                continue
+            named = [(name, own) for name, own in zip(self.names, found, strict=True) if own is not None]
+            alike = [(name, own) for name, own in named if own.weights.features == first.weights.features]
+            yield Text()
+            yield from number_tables(alike, first.ordered(order, self.look.top), first.thing, self.style, self.width)
 
+    def _how_to_read(self, by: str | None) -> Text:
+        text = Text()
+        if any(explanation.signed for explanation in self.comparison):
+            for_, against = "speak for it", "against it"
+            if self.comparison[0].prediction.kind == "regression":
+                for_, against = "raise it", "lower it"
+            text.append(f"Positive weights {for_}, negative ones {against}. ")
+        if not all(model.significant.all() for model in self.models):
+            text.append("(In brackets: not told from 0.)")
+        if by is not None:
+            text.append(f" The strongest are those of {by}.")
+        return self._with_unknown(text, self.models)
 
-def _with_unknown(text: Text, comparison: Sequence[Explanation], ink: Ink) -> Text:
-    if any(unknown_words(explanation) for explanation in comparison):
-        text.append(f" {ink.plain(UNKNOWN)} the model does not know it.")
-    return text
+    # ── what methods say of themselves ────────────────────────────────────────────────────────────────────────────────
 
-
-def _numbers(comparison: Sequence[Explanation], ink: Ink, width: int, look: Look) -> Iterator[RenderableType]:
-    names, best = row_names(comparison, ink), to_be_seen_once(comparison)
-    order = look.order or "text"
-    yield _how_to_read(comparison, names[best] if order != "text" or look.top is not None else None, ink)
-    for level_of in (drawn_groups, drawn):
-        first = level_of(comparison[best])
-        if first is None:
-            continue
-        columns = [(name, level_of(explanation)) for name, explanation in zip(names, comparison, strict=True)]
-        alike = [(n, own) for n, own in columns if own is not None and own.weights.features == first.weights.features]
-        yield Text()
-        chosen = first.ordered(order, look.top)
-        yield from number_tables([own for _, own in alike], [n for n, _ in alike], chosen, first.thing, ink, width)
-
-
-def _how_to_read(comparison: Sequence[Explanation], by: str | None, ink: Ink) -> Text:
-    text = Text()
-    if any(explanation.signed for explanation in comparison):
-        regression = comparison[0].prediction.kind == "regression"
-        text.append(
-            "Positive weights raise it, negative ones lower it. "
-            if regression
-            else "Positive weights speak for it, negative ones against it. "
-        )
-    if not all(drawn(explanation).told.all() for explanation in comparison):
-        text.append("(In brackets: not told from 0.)")
-    if by is not None:
-        text.append(f" The strongest are those of {by}.")
-    return _with_unknown(text, comparison, ink)
-
-
-# ── what methods say of themselves ────────────────────────────────────────────────────────────────────────────────────
-
-
-def _remarks(comparison: Sequence[Explanation], ink: Ink) -> Iterator[Text]:
-    """How each was computed, those alike together, and how often the model was asked."""
-    names = row_names(comparison, ink)
-    said: dict[str, list[int]] = {}
-    for i, explanation in enumerate(comparison):
-        said.setdefault(_how(explanation), []).append(i)
-    for how, alike in said.items():
-        # An error bound that differs from method to method would be a line for each: the largest holds for all.
-        loosest = max((comparison[i] for i in alike), key=rounding_of)
-        remark = accuracy_in_words(loosest) if how == _NO_SAMPLING else how
-        own_names = ", ".join(names[i] for i in alike)
-        yield Text.assemble((f"{own_names}: ", "bold"), (ink.plain(visible(remark)), "dim"))
-    asked = [
-        Text.assemble((name, "bold"), (f" {times(explanation.evaluations)}", "dim"))
-        for name, explanation in zip(names, comparison, strict=True)
-        if explanation.evaluations
-    ]
-    if asked:
-        yield Text.assemble(("The model was asked: ", "dim"), Text(", ").join(asked))
+    def _remarks(self) -> Iterator[Text]:
+        """How each was computed, those alike together, and how often the model was asked."""
+        said: dict[str, list[int]] = {}
+        for i, explanation in enumerate(self.comparison):
+            said.setdefault(_how(explanation), []).append(i)
+        for how, alike in said.items():
+            # An error bound that differs from method to method would be a line for each: the largest holds for all.
+            loosest = max((self.comparison[i] for i in alike), key=rounding_of)
+            remark = accuracy_in_words(loosest) if how == _NO_SAMPLING else how
+            own_names = ", ".join(self.names[i] for i in alike)
+            yield Text.assemble((f"{own_names}: ", "bold"), (self.style.plain(visible(remark)), "dim"))
+        asked = [
+            Text.assemble((name, "bold"), (f" {times(explanation.evaluations)}", "dim"))
+            for name, explanation in zip(self.names, self.comparison, strict=True)
+            if explanation.evaluations
+        ]
+        if asked:
+            yield Text.assemble(("The model was asked: ", "dim"), Text(", ").join(asked))
 
 
 def _how(explanation: Explanation) -> str:

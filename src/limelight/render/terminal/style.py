@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len, set_cell_size
 from rich.color import Color
 from rich.console import Console
 from rich.style import Style
@@ -15,6 +16,7 @@ from rich.text import Text
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation
 from limelight.render.palette import DARK, LEVELS, LIGHT, Hue, Rgb, Shade, Theme, hue_of, legend, readable_ink
+from limelight.render.row_model import RowModel
 
 Background = Literal["auto", "light", "dark"]
 """What a terminal's background is like; auto: what it says of itself."""
@@ -51,7 +53,7 @@ _MANY_MEANINGS: dict[Hue, str] = {"blue": "for the label of its row", "orange": 
 
 
 @dataclass(frozen=True)
-class Ink:
+class TerminalStyle:
     """What a console can draw. `system`: truecolor, 256 or standard; None without colour."""
 
     system: str | None
@@ -59,7 +61,9 @@ class Ink:
     ascii_only: bool
 
     @classmethod
-    def of(cls, console: Console, background: Background = "auto", environment: Mapping[str, str] = os.environ) -> Ink:
+    def of(
+        cls, console: Console, background: Background = "auto", environment: Mapping[str, str] = os.environ
+    ) -> TerminalStyle:
         system = None if console.no_color else console.color_system
         # The Windows palette is the standard one in another order: Rich translates it.
         system = "standard" if system == "windows" else system
@@ -113,13 +117,9 @@ class Ink:
 
     def _entries(self, explanations: Iterable[Explanation]) -> Iterator[Text]:
         if self.system:
-            meanings: dict[Hue, list[str]] = {}
             for hue, meaning in legend(explanations):
-                meanings.setdefault(hue, []).append(meaning)
-            for hue, several in meanings.items():
-                said = several[0] if len(several) == 1 else _MANY_MEANINGS.get(hue, several[0])
                 underlined = " (underlined)" if hue == "orange" else ""
-                yield Text.assemble((f" {visible(said)} ", self.word(Shade(hue, LEVELS))), underlined)
+                yield Text.assemble((f" {visible(meaning)} ", self.word(Shade(hue, LEVELS))), underlined)
             return
         said_of: dict[str, list[str]] = {}
         for explanation in explanations:
@@ -142,10 +142,21 @@ class Ink:
         """Our own signs in what this console can encode; the user's text is left to the stream's error handler."""
         return text.translate(_ASCII) if self.ascii_only else text
 
+    def mark(self, level: RowModel, j: int) -> str:
+        """What stands behind the name of a feature."""
+        return self.plain(UNKNOWN) if j in level.unknown else ""
+
+    def shortened(self, name: str, room: int) -> str:
+        """A name in so many columns; one that is cut says so."""
+        if cell_len(name) <= room:
+            return name
+        cut = self.plain("…")
+        return set_cell_size(name, room - cell_len(cut)).rstrip() + cut
+
     def label(self, explanation: Explanation) -> str:
         """What the method is called; its id where this console cannot encode that."""
         label = explanation.label
-        return visible(explanation.method if self.ascii_only and not label.isascii() else label)
+        return explanation.method if self.ascii_only and not label.isascii() else label
 
     def _coloured(self, shade: Shade) -> Style:
         if self.system == "truecolor":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,47 +12,42 @@ from rich.text import Text
 from limelight.explanation.result import Explanation
 from limelight.inputs.document import JOINT
 from limelight.render.pieces import BREAK, CUT, SPACE, Piece, pieces, without_tail
-from limelight.render.row_model import SIDES, drawn, drawn_groups
-from limelight.render.terminal.style import UNKNOWN, Ink
+from limelight.render.row_model import SIDES, group_model, row_model
+from limelight.render.terminal.style import TerminalStyle
 
 _BESIDE = 30
 """Columns of text that must remain beside a name; with fewer the name goes above."""
 _LINES_OF_A_ROW, _LINES_OF_A_SCREEN = 3, 24
 
 
-@dataclass(frozen=True)
-class _Paragraph:
-    """A part of a text, and what stands before it: which text of a pair it is, what a sentence weighs."""
+class TerminalText:
+    """The text of one explanation, in paragraphs. Before each stands which text of a pair it is, what a sentence
+    weighs."""
 
-    head: Text
-    body: Text
-
-
-class ColouredText:
-    """The text of one explanation."""
-
-    def __init__(self, explanation: Explanation, ink: Ink) -> None:
-        self._explanation, self._ink = explanation, ink
-        self._words, self._groups = drawn(explanation), drawn_groups(explanation)
-        self._paragraphs = [paragraph for paragraph in self._cut() if paragraph.body]
-        if not self._words.told.any() and self._paragraphs:
-            self._paragraphs[-1].body.append(f"  ({self._words.nothing_told})", style="dim")
+    def __init__(self, explanation: Explanation, style: TerminalStyle) -> None:
+        self._explanation, self._style = explanation, style
+        self._words, self._groups = row_model(explanation), group_model(explanation)
+        self._paragraphs = [(head, body) for head, body in self._cut() if body]
+        longest = max((head.cell_len for head, _ in self._paragraphs), default=0)
+        self._beside = longest + 2 if longest else 0
+        if not self._words.significant.any() and self._paragraphs:
+            self._paragraphs[-1][1].append(f"  ({self._words.none_significant})", style="dim")
 
     def lines(self, width: int) -> int:
         """About how many lines it takes."""
         room = max(width - self._beside, 1)
-        return sum(-(-max(paragraph.body.cell_len, 1) // room) for paragraph in self._paragraphs)
+        return sum(-(-max(body.cell_len, 1) // room) for _, body in self._paragraphs)
 
     def on_paper(self, *, expand: bool) -> RenderableType:
         """With `expand` the paper reaches the end of each line."""
-        bodies = [Padding(paragraph.body, 0, style=self._ink.paper, expand=expand) for paragraph in self._paragraphs]
+        bodies = [Padding(body, 0, style=self._style.paper, expand=expand) for _, body in self._paragraphs]
         if not self._beside:
             return Group(*bodies)
         table = Table.grid(padding=(0, 2, 0, 0), expand=expand)
         table.add_column(no_wrap=True, width=self._beside - 2, justify="right")
         table.add_column(overflow="fold", ratio=1 if expand else None)
-        for paragraph, body in zip(self._paragraphs, bodies, strict=True):
-            table.add_row(paragraph.head, body)
+        for (head, _), body in zip(self._paragraphs, bodies, strict=True):
+            table.add_row(head, body)
         return table
 
     @property
@@ -62,13 +56,7 @@ class ColouredText:
         text = self._explanation.text
         return 0 if isinstance(text, str) else len(text[0]) + len(JOINT)
 
-    @property
-    def _beside(self) -> int:
-        """Columns of what stands before the paragraphs."""
-        longest = max((paragraph.head.cell_len for paragraph in self._paragraphs), default=0)
-        return longest + 2 if longest else 0
-
-    def _cut(self) -> Iterator[_Paragraph]:
+    def _cut(self) -> Iterator[tuple[Text, Text]]:
         """One paragraph, one per text of a pair, or one per group."""
         text, spans = self._explanation.joined_text, self._explanation.joined_spans
         heads = dict(self._heads())
@@ -77,7 +65,7 @@ class ColouredText:
             own = [tuple((a - start, b - start) for a, b in places if start <= a and b <= end) for places in spans]
             parts = pieces(text[start:end], own)
             ends_a_text = end in (self._second, len(text))
-            yield _Paragraph(heads.get(start, Text()), self._body(without_tail(parts) if ends_a_text else parts))
+            yield heads.get(start, Text()), self._body(without_tail(parts) if ends_a_text else parts)
 
     def _heads(self) -> Iterator[tuple[int, Text]]:
         """Where a paragraph begins, and what stands before it."""
@@ -88,40 +76,36 @@ class ColouredText:
             return
         sides = explanation.groups.sides or [0] * len(explanation.groups)
         for g, (places, side) in enumerate(zip(explanation.groups.spans, sides, strict=True)):
-            written = self._ink.plain(groups.digits.write(float(explanation.groups.weights[g])))
+            written = self._style.plain(groups.digits.write(float(explanation.groups.weights[g])))
             weight = Text(
-                written if groups.told[g] else f"({written})", style=self._ink.paper + self._ink.word(groups.shades[g])
+                written if groups.significant[g] else f"({written})",
+                style=self._style.paper + self._style.word(groups.shades[g]),
             )
             head = Text.assemble((f"{SIDES[side]} ", "dim"), weight) if second else weight
             yield min((a for a, _ in places), default=0) + (second if side else 0), head
 
     def _body(self, parts: Sequence[Piece]) -> Text:
-        ink, text = self._ink, Text(overflow="fold")
+        style, words, text = self._style, self._words, Text(overflow="fold")
         end = max((i + 1 for i, piece in enumerate(parts) if piece.text not in (SPACE, BREAK)), default=0)
         for piece in parts[:end]:
-            if piece.feature is not None:
-                self._append_word(text, piece.text, piece.feature)
+            if (j := piece.feature) is not None:
+                before, after = style.marks(words.shades[j], float(words.weights.weights[j]))
+                text.append(f"{before}{piece.text}{style.mark(words, j)}{after}", style=style.word(words.shades[j]))
             elif piece.text == BREAK:
-                text.append(f"{SPACE if text else ''}{ink.plain('⏎')} ", style="dim")
+                text.append(f"{SPACE if text else ''}{style.plain('⏎')} ", style="dim")
             else:
-                shown = ink.plain(piece.text) if piece.text == CUT else piece.text
+                shown = style.plain(piece.text) if piece.text == CUT else piece.text
                 text.append(shown, style="" if piece.text == SPACE else "dim")
         return text
 
-    def _append_word(self, text: Text, word: str, j: int) -> None:
-        shade = self._words.shades[j]
-        before, after = self._ink.marks(shade, float(self._explanation.weights[j]))
-        unknown = self._ink.plain(UNKNOWN) if j in self._words.unknown else ""
-        text.append(f"{before}{word}{unknown}{after}", style=self._ink.word(shade))
 
-
-def fits_a_screen(texts: Sequence[ColouredText], width: int) -> bool:
+def fits_a_screen(texts: Sequence[TerminalText], width: int) -> bool:
     """Whether the text may be repeated for each explanation; a text of few lines always may."""
     lines = max(text.lines(width) for text in texts)
     return lines <= _LINES_OF_A_ROW or lines * len(texts) <= _LINES_OF_A_SCREEN
 
 
-def rows(names: Sequence[str], texts: Sequence[ColouredText], width: int) -> Iterator[RenderableType]:
+def rows(names: Sequence[str], texts: Sequence[TerminalText], width: int) -> Iterator[RenderableType]:
     """Each text beside its name, as in the paper's Figure 1; below it where there is little room."""
     heads = [Text(name, style="bold", overflow="ellipsis") for name in names]
     beside = max(head.cell_len for head in heads) + 2

@@ -2,27 +2,10 @@
 
 import { get, ofServer } from "./api.js";
 import { Board } from "./board.js";
-import { chooser, element, labelled } from "./dom.js";
+import { chooser, element, fixed, labelled, table } from "./dom.js";
 
 const PAGE = 50;
-const number = (value, digits = 3) => (value === null ? "" : value.toFixed(digits).replace("-", "−"));
 const percent = (value) => (value === null ? "" : `${(100 * value).toFixed(1)} %`);
-
-const table = (heads, lines, name) => {
-  const region = element(
-    "div",
-    { class: "scroll", tabIndex: 0 },
-    element(
-      "table",
-      {},
-      element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
-      element("tbody", {}, ...lines)
-    )
-  );
-  region.setAttribute("role", "region");
-  region.setAttribute("aria-label", name);
-  return region;
-};
 
 // Buttons to the neighbouring pages of a long table.
 const pages = (total, offset, go) => {
@@ -164,11 +147,11 @@ export class CorpusView {
         element("td", {}, line.truth ?? ""),
         element("td", {}, line.wrong === null ? "" : line.wrong ? "wrong" : "right"),
         element("td", {}, percent(line.confidence)),
-        element("td", {}, line.disagreement === null ? "" : `${number(line.disagreement, 2)} (at least ${number(line.at_least, 2)})`)
+        element("td", {}, line.disagreement === null ? "" : `${fixed(line.disagreement, 2)} (at least ${fixed(line.at_least, 2)})`)
       )
     );
     this.textTable.replaceChildren(
-      table(["text", "id", "model says", "truth", "", "sure", "methods disagree"], lines, "Texts of the corpus"),
+      table("Texts of the corpus", ["text", "id", "model says", "truth", "", "sure", "methods disagree"], lines),
       pages(answer.total, answer.offset, (offset) => { this.texts.offset = offset; this.#askTexts(); })
     );
   }
@@ -179,8 +162,8 @@ export class CorpusView {
         "tr",
         {},
         element("th", { scope: "row" }, element("bdi", {}, line.shown)),
-        element("td", { class: line.told ? "" : "faint" }, `${line.mean > 0 ? "+" : ""}${number(line.mean)}`),
-        element("td", { class: line.told ? "" : "faint" }, line.low === null ? "" : `${number(line.low)} to ${number(line.high)}`),
+        element("td", { class: line.told ? "" : "faint" }, `${line.mean > 0 ? "+" : ""}${fixed(line.mean, 3)}`),
+        element("td", { class: line.told ? "" : "faint" }, line.low === null ? "" : `${fixed(line.low, 3)} to ${fixed(line.high, 3)}`),
         element("td", {}, String(line.texts)),
         element("td", {}, `${line.speaks_for} / ${line.speaks_against}`),
         element("td", {}, element("button", { type: "button", class: "opens", onclick: () => this.#openText(line.largest_row) }, "most for"), " · ", element("button", { type: "button", class: "opens", onclick: () => this.#openText(line.smallest_row) }, "most against"))
@@ -191,7 +174,7 @@ export class CorpusView {
       return;
     }
     this.wordTable.replaceChildren(
-      table(["word", "mean effect", "interval", "texts", "texts for / against", "examples"], lines, "Words of the corpus"),
+      table("Words of the corpus", ["word", "mean effect", "interval", "texts", "texts for / against", "examples"], lines),
       pages(answer.total, answer.offset, (offset) => { this.words.offset = offset; this.#askWords(); })
     );
   }

@@ -13,6 +13,20 @@ export const element = (tag, properties = {}, ...inside) => {
   return made;
 };
 
+// A number with a real minus sign; nothing where there is none.
+export const fixed = (value, digits) => (value === null ? "" : value.toFixed(digits).replace("-", "−"));
+
+// What may be wider than the page, and scrolls by itself.
+export const region = (name, ...inside) => element("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": name }, ...inside);
+
+export const table = (name, heads, lines) =>
+  region(
+    name,
+    element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, ...lines))
+  );
+
+export const line = ([first, ...rest]) => element("tr", {}, element("th", { scope: "row" }, first), ...rest.map((cell) => element("td", {}, cell)));
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export const drawing = (tag, attributes = {}, ...inside) => {

@@ -64,14 +64,10 @@ export class Pane {
     this.colours = element("div", { class: "field inline" });
     this.legend = element("p", { class: "legend" });
     this.stopButton = element("button", { type: "button", class: "stop", hidden: true, onclick: () => this.stop() }, "Stop");
-    this.bar = element("progress", { max: 1, hidden: true });
-    this.bar.setAttribute("aria-label", "Progress");
+    this.bar = element("progress", { max: 1, hidden: true, "aria-label": "Progress" });
     this.work = element("span", { class: "quiet work" });
     this.running = element("div", { class: "running" }, this.work, this.bar, this.stopButton);
-    this.words = element("div", { class: "toggles" });
-    this.words.setAttribute("role", "group");
-    this.words.setAttribute("aria-label", "Words of the text: press one to take it out");
-    this.words.addEventListener("keydown", (event) => this.#moved(event));
+    this.words = element("div", { class: "toggles", role: "group", "aria-label": "Words of the text: press one to take it out", onkeydown: (event) => this.#moved(event) });
     this.whatIf = element("div", { class: "what-if", hidden: true });
     this.rowsElement = element("div", { class: "rows" });
     this.rowsElement.addEventListener("click", (event) => {
@@ -85,7 +81,7 @@ export class Pane {
     this.share = sharing(this);
     this.root = element(
       "section",
-      { class: "pane" },
+      { class: "pane", "aria-label": this.name },
       this.modelChooser,
       this.editor.root,
       this.second.root,
@@ -106,7 +102,6 @@ export class Pane {
       this.curveDetails,
       this.share.root
     );
-    this.root.setAttribute("aria-label", this.name);
   }
 
   #placeAll() {

@@ -2,7 +2,7 @@
 
 import { element, withVariables } from "./dom.js";
 
-const reach = (row) =>
+export const reach = (row) =>
   row.explanation.weights.reduce(
     (most, weight, j) => Math.max(most, Math.abs(weight ?? 0) + (row.drawn.half_width[j] ?? 0)),
     0
@@ -15,8 +15,6 @@ export const scaled = (row, j, longest) => {
   const hundredths = (value) => ((100 * value) / longest).toFixed(1);
   return { v: hundredths(weight), ...(half === null ? {} : { i: hundredths(half) }) };
 };
-
-export { reach };
 
 const word = (text, row, j, longest, removed) => {
   const { drawn } = row;
@@ -41,10 +39,8 @@ export const drawnWords = (texts, makeWord) =>
   );
 
 export const drawnRow = (row, texts, removed) => {
-  const made = element("div", { class: "row", role: "group" });
   const name = element("div", { class: "name" }, element("strong", {}, row.label));
-  made.setAttribute("aria-label", row.label);
-  made.append(name);
+  const made = element("div", { class: "row", role: "group", "aria-label": row.label }, name);
   if (row.failed) {
     made.append(element("p", { class: "warning" }, row.failed));
     return made;

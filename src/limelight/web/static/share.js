@@ -26,9 +26,7 @@ const copied = async (text, button) => {
 };
 
 const code = (title) => {
-  const body = element("pre", { tabIndex: 0 }, element("code", {}));
-  body.setAttribute("aria-label", title);
-  body.setAttribute("role", "region");
+  const body = element("pre", { tabIndex: 0, role: "region", "aria-label": title }, element("code", {}));
   const button = element("button", { type: "button", onclick: () => copied(body.textContent, button) }, "Copy");
   return { body, root: element("div", { class: "recipe" }, element("h3", {}, title), body, button) };
 };

@@ -1,13 +1,11 @@
 // All weights as numbers: a row per word, a column per method, sorted by any of them.
 
-import { element, withVariables } from "./dom.js";
+import { element, region, withVariables } from "./dom.js";
 import { reach, scaled } from "./rows.js";
 
 export class Numbers {
   constructor() {
-    this.root = element("div", { class: "scroll", tabIndex: 0 });
-    this.root.setAttribute("role", "region");
-    this.root.setAttribute("aria-label", "Weights of all words");
+    this.root = region("Weights of all words");
     this.column = 0;
     this.direction = "descending";
     this.rows = [];

@@ -18,8 +18,7 @@ from limelight.corpus.report.page.words import signs_section, words_section
 from limelight.corpus.report.script import SCRIPT, STYLE
 from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
 from limelight.render.html.escaping import isolated, safe
-from limelight.render.html.page_frame import page_footer, page_head
-from limelight.render.html.script import policy
+from limelight.render.html.page_frame import page_footer, page_head, policy
 from limelight.render.html.stylesheet import SCOPE, page_stylesheet
 from limelight.render.numbers import percent
 

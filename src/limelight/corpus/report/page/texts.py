@@ -14,9 +14,10 @@ from limelight.explanation.result import Explanation
 from limelight.explanation.significance import warnings_of
 from limelight.render.html.article import headline
 from limelight.render.html.escaping import isolated, safe, shortened
-from limelight.render.html.text import Coloured, order_of
+from limelight.render.html.text import HtmlText
 from limelight.render.numbers import percent
 from limelight.render.palette import legend
+from limelight.render.pieces import order_of
 
 LONG_TEXT = 60
 """Words from which a text is shown by one method at first."""
@@ -103,7 +104,7 @@ def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
 
 def _rows(examples: Examples, explanations: Sequence[Explanation]) -> Iterator[str]:
     is_long = len(order_of(explanations[0])) > LONG_TEXT
-    drawn = [Coloured.of(own, inline=False, aligned=not is_long) for own in explanations]
+    drawn = [HtmlText.of(own, inline=False, aligned=not is_long) for own in explanations]
     first, *rest = (_coloured_row(own, examples.number(own.explanation.method)) for own in drawn)
     yield first
     if is_long and rest:
@@ -113,7 +114,7 @@ def _rows(examples: Examples, explanations: Sequence[Explanation]) -> Iterator[s
         yield from rest
 
 
-def _coloured_row(own: Coloured, m: int) -> str:
+def _coloured_row(own: HtmlText, m: int) -> str:
     warnings = warnings_of(own.explanation)
     warned = f' <span title="{safe(" ".join(warnings))}">⚠</span>' if warnings else ""
     return (

@@ -1,6 +1,6 @@
-"""The corpus view: texts with filters, words with intervals, and one text with all that methods said of it.
+"""Folders that a server was started with: the tables and texts of a corpus, and an evaluation.
 
-What a request names is a row of the corpus that the server was started with, never a file.
+A request names a row of the corpus, never a file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,17 @@ from limelight.core.sanitize import visible
 from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
 from limelight.errors import InputError, shown
+from limelight.evaluation.curves import curves_of
+from limelight.evaluation.report.tables import all_tables
+from limelight.evaluation.run_folder import read_evaluation
 from limelight.explanation.result import Comparison
+from limelight.explanation.serialization import numbers_written
 from limelight.web.requests import Body
+
+_MEASURES = {
+    "comprehensiveness": "What the output loses as words are taken out",
+    "sufficiency": "What the output loses as words are kept alone",
+}
 
 
 class TextsRequest(Body):
@@ -109,3 +118,40 @@ class ServedCorpus:
 
 def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
+
+
+def evaluation_view(folder: Path) -> dict[str, Any]:
+    """Everything that is shown of an evaluation, computed once: sentences, tables of cells, and curves with bands."""
+    evaluation = read_evaluation(folder)
+    removal = evaluation.summary.removal
+    return {
+        "texts": len(evaluation),
+        "verdict": [visible(sentence) for sentence in evaluation.verdict],
+        "tables": [
+            {
+                "title": visible(table.title),
+                "note": visible(table.note),
+                "heads": [visible(head) for head in table.heads],
+                "rows": [[visible(cell) for cell in row] for row in table.rows],
+            }
+            for table in all_tables(evaluation)
+        ],
+        "curves": [
+            {
+                "title": f"{title}, {removal}",
+                "curves": [
+                    {
+                        "name": visible(curve.name),
+                        "kind": curve.kind,
+                        "parts": numbers_written(curve.parts),
+                        "mean": numbers_written(curve.mean),
+                        "low": numbers_written(curve.low),
+                        "high": numbers_written(curve.high),
+                    }
+                    for curve in found
+                ],
+            }
+            for measure, title in _MEASURES.items()
+            if (found := curves_of(evaluation, measure, removal))
+        ],
+    }

@@ -1,11 +1,16 @@
-"""The forms in which results are written, and the endings of file names that promise them."""
+"""Results that are written, one entry per text; their forms, and the endings of file names that promise them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from limelight.errors import ParameterError, shown
+from limelight.explanation.result import Comparison, Explanation
+from limelight.explanation.serialization import SCHEMA
+from limelight.inputs.document import Text
 
 FigureFormat = Literal["png", "svg", "pdf"]
 Format = Literal["table", "json", "csv", "html"] | FigureFormat
@@ -22,6 +27,28 @@ _ENDINGS: dict[str, Format] = {
     ".svg": "svg",
     ".pdf": "pdf",
 }
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One text with its explanations, or with the error for which there are none. `id` tells it from the others."""
+
+    text: Text
+    explanations: Sequence[Explanation] = ()
+    id: int | str | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, comparison: Comparison, id: int | str | None = None) -> Entry:
+        return cls(comparison[0].text, comparison.explanations, id)
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.error is None:
+            written = Comparison(tuple(self.explanations)).to_dict()
+        else:
+            text = self.text if isinstance(self.text, str) else list(self.text)
+            written = {"schema": SCHEMA, "text": text, "error": self.error}
+        return {"schema": written.pop("schema"), **({} if self.id is None else {"id": self.id}), **written}
 
 
 def format_of(asked: Format | None, out: Path | None) -> Format:
