@@ -86,14 +86,14 @@ def evidence_of(weights: Floats, stderr: Floats | None, rounding: float, freedom
         return Evidence(beyond > 0.0, None)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(beyond == 0.0, 0.0, beyond / stderr)
-    told = _discovered(z if freedom is None else as_normal(z, freedom), FALSE_DISCOVERIES)
+    told = discovered(z if freedom is None else as_normal(z, freedom), FALSE_DISCOVERIES)
     tail = FALSE_DISCOVERIES * max(int(told.sum()), 1) / max(len(told), 1)
     sampling = half_width(tail, freedom) * stderr
     # An interval that ends at 0, but for the last digits of the quantile, holds it.
     return Evidence(told & (beyond > sampling * (1.0 + _QUANTILE)), sampling + rounding, 1.0 - tail)
 
 
-def _discovered(z: Floats, level: float) -> npt.NDArray[np.bool_]:
+def discovered(z: Floats, level: float) -> npt.NDArray[np.bool_]:
     """Benjamini and Hochberg's step-up rule for two-sided normal statistics; NaN is never discovered."""
     p = np.array([math.erfc(value / math.sqrt(2.0)) if value == value else 1.0 for value in z])
     order = np.argsort(p, kind="stable")

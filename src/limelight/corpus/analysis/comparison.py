@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from limelight.core.arrays import Array, Floats, Integers
+from limelight.core.arrays import Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.analysis.flat_rows import COLUMNS, Flat, Question, flat
 from limelight.corpus.analysis.lines import Plain, lines_of
@@ -186,32 +186,25 @@ class _Both:
 
     def differences(self, question: Question, all_words: bool, least_texts: int) -> Differences:
         """The words that stand in enough texts of both runs."""
-        one, two, between, size = (
-            self.first[question],
-            self.second[question],
-            self._between[question],
-            len(self._vocabulary),
-        )
+        one, two, between = (sums[question] for sums in (self.first, self.second, self._between))
         for sums in (one, two, between):
-            sums.grow(size)
-        ids = np.flatnonzero(np.minimum(one["n"][:size], two["n"][:size]) >= max(least_texts, 2))
-        ids = ids if all_words else ids[~self._vocabulary.is_folded(ids)]
+            sums.grow(len(self._vocabulary))
+        ids = self._vocabulary.frequent(np.minimum(one["n"], two["n"]), max(least_texts, 2), all_words)
         if self.paired:
-            mean, (error, freedom) = between["mean"][ids], _error(between, ids)
-            bound = _mean_bound(between, ids)
+            mean, (error, bound, freedom) = between["mean"][ids], between.errors(ids)
         else:
-            mean, (error, freedom) = two["mean"][ids] - one["mean"][ids], _welch(_error(one, ids), _error(two, ids))
-            bound = _mean_bound(one, ids) + _mean_bound(two, ids)
+            mean, (error, bound, freedom) = (
+                two["mean"][ids] - one["mean"][ids],
+                _welch(one.errors(ids), two.errors(ids)),
+            )
         picked = Picked.of(mean, error, bound, freedom)
         half = picked.half_width(error, bound, freedom)
         # Where the difference is largest; of different texts where each run goes furthest its own way.
         ends = (between, between) if self.paired else (two, one)
         more, less = (np.stack([own["smallest_row"][ids], own["largest_row"][ids]]) for own in ends)
         up, places = (mean > 0.0).astype(np.int64), np.arange(len(ids))
-        words, sides = self._vocabulary.called(ids)
         columns = {
-            "word": words,
-            "side": sides,
+            **self._vocabulary.columns(ids),
             "texts": one["n"][ids],
             "other_texts": two["n"][ids],
             "first": one["mean"][ids],
@@ -245,11 +238,6 @@ class _Rows:
             yield self._last
 
 
-def _mean_bound(sums: Sums, ids: Array) -> Floats:
-    bound: Floats = sums["bound"][ids] / np.maximum(sums["n"][ids], 1)
-    return bound
-
-
 def _in_both(one: Values, two: Values) -> tuple[Values, Values]:
     """The values of words that stand in a text for both, in the same order."""
     size = int(max(one.ids.max(initial=0), two.ids.max(initial=0))) + 1
@@ -258,16 +246,13 @@ def _in_both(one: Values, two: Values) -> tuple[Values, Values]:
     return one[at], two[other]
 
 
-def _error(sums: Sums, ids: Array) -> tuple[Floats, Floats]:
-    """The standard error of a mean over texts, and its degrees of freedom."""
-    n = sums["n"][ids].astype(np.float64)
-    variance = np.fmax(sums["squares"][ids] / np.maximum(n - 1.0, 1.0), sums["variance"][ids] / np.maximum(n, 1.0))
-    return np.sqrt(variance / np.maximum(n, 1.0)), n - 1.0
+Errors = tuple[Floats, Floats, Floats]
+"""Standard errors of means, their errors beside sampling, and degrees of freedom."""
 
 
-def _welch(one: tuple[Floats, Floats], two: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """The standard error of a difference of independent means, with Welch's degrees of freedom."""
+def _welch(one: Errors, two: Errors) -> Errors:
+    """The errors of a difference of independent means, with Welch's degrees of freedom."""
     a, b = one[0] ** 2, two[0] ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (a + b) ** 2 / (a**2 / one[1] + b**2 / two[1])
-    return np.sqrt(a + b), np.where(np.isfinite(freedom), freedom, np.minimum(one[1], two[1]))
+        freedom = (a + b) ** 2 / (a**2 / one[2] + b**2 / two[2])
+    return np.sqrt(a + b), one[1] + two[1], np.where(np.isfinite(freedom), freedom, np.minimum(one[2], two[2]))

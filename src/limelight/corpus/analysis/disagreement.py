@@ -119,13 +119,13 @@ class Disagreements:
     def pairs(self) -> list[PairOfMethods]:
         """All pairs of methods, those that disagree most first."""
         ids = np.arange(len(self._pairs))
-        seen = self._seen.means(ids)
+        _, seen = self._seen.means(ids)
         columns = {
             "methods": self.names,
-            "texts": seen.texts,
-            "mean": seen.mean,
-            "low": np.maximum(seen.low, 0.0),
-            "high": np.minimum(seen.high, 1.0),
+            "texts": seen["texts"],
+            "mean": seen["mean"],
+            "low": np.maximum(seen["low"], 0.0),
+            "high": np.minimum(seen["high"], 1.0),
             "at_least": self._least["mean"][ids],
             "contradicted": [
                 self._contradicted[own] if all(map(self._layout.is_signed, own)) else None for own in self._pairs

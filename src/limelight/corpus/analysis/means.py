@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.core.arrays import Array, Floats, Integers
-from limelight.explanation.significance import FALSE_DISCOVERIES, INTERVAL
+from limelight.explanation.significance import FALSE_DISCOVERIES, INTERVAL, discovered
 
 FOLDED_NORMAL = math.sqrt(2.0 / math.pi)
 """The mean of the absolute value of a normal error, in standard errors."""
@@ -125,50 +125,37 @@ class Sums(Columns):
             self[name][ids[changes]] = values.weights[at[changes]]
             self[f"{name}_row"][ids[changes]] = values.rows[at[changes]]
 
-    def means(self, ids: Integers) -> Means:
-        """The means of these words, as one family of intervals."""
+    def errors(self, ids: Integers) -> tuple[Floats, Floats, Floats]:
+        """For the mean of each word: its standard error, the error beside sampling, and degrees of freedom."""
         n = self["n"][ids].astype(np.float64)
         variance, sampled = _divided(self["squares"][ids], n - 1.0), _divided(self["variance"][ids], n)
-        error = np.sqrt(np.fmax(variance, sampled) / n)
-        bound = _divided(self["bound"][ids], n)
-        chosen = Picked.of(self["mean"][ids], error, bound, n - 1.0)
-        half = chosen.half_width(error, bound, n - 1.0)
-        mean, absolute = self["mean"][ids], self["absolute"][ids]
-        spread = chosen.half_width(np.sqrt(_divided(self["absolute_squares"][ids], n - 1.0) / n), bound, n - 1.0)
+        return np.sqrt(np.fmax(variance, sampled) / n), _divided(self["bound"][ids], n), n - 1.0
+
+    def means(self, ids: Integers) -> tuple[float, dict[str, Array]]:
+        """The level of the intervals of these words, as one family, and for each word: texts, mean with the ends of its
+        interval, and those of absolute values.
+
+        `sampling` is half of the 95 % interval for the mean over these very texts: sampling alone. `told` says which
+        means are distinguishable from zero.
+        """
+        n, mean, absolute = self["n"][ids].astype(np.float64), self["mean"][ids], self["absolute"][ids]
+        error, bound, freedom = self.errors(ids)
+        chosen = Picked.of(mean, error, bound, freedom)
+        half = chosen.half_width(error, bound, freedom)
+        spread = chosen.half_width(np.sqrt(_divided(self["absolute_squares"][ids], freedom) / n), bound, freedom)
         # Noise makes absolute values larger, by no more than its own absolute value: the low end allows for it.
         raised = FOLDED_NORMAL * _divided(self["stderr"][ids], n)
-        return Means(
-            n.astype(np.int64),
-            mean,
-            mean - half,
-            mean + half,
-            INTERVAL * np.sqrt(sampled / n) + bound,
-            chosen.significant,
-            absolute,
-            np.maximum(absolute - spread - raised, 0.0),
-            absolute + spread,
-            chosen.level,
-        )
-
-
-@dataclass(frozen=True)
-class Means:
-    """For each word: texts, mean with the ends of its interval, and those of absolute values.
-
-    `sampling` is half of the 95 % interval for the mean over these very texts: sampling alone. `level` is that of all
-    intervals; `significant` says which means are distinguishable from zero.
-    """
-
-    texts: Integers
-    mean: Floats
-    low: Floats
-    high: Floats
-    sampling: Floats
-    significant: npt.NDArray[np.bool_]
-    absolute: Floats
-    absolute_low: Floats
-    absolute_high: Floats
-    level: float
+        return chosen.level, {
+            "texts": n.astype(np.int64),
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "sampling": INTERVAL * np.sqrt(_divided(self["variance"][ids], n) / n) + bound,
+            "told": chosen.significant,
+            "absolute": absolute,
+            "absolute_low": np.maximum(absolute - spread - raised, 0.0),
+            "absolute_high": absolute + spread,
+        }
 
 
 @dataclass(frozen=True)
@@ -184,15 +171,10 @@ class Picked:
         with np.errstate(divide="ignore", invalid="ignore"):
             beyond = np.maximum(np.abs(mean) - bound, 0.0)
             z = as_normal(np.where(beyond == 0.0, 0.0, beyond / error), freedom)
-        p = np.array([math.erfc(own / math.sqrt(2.0)) if own == own else 1.0 for own in z.tolist()])
-        family = int((freedom >= 1.0).sum())
-        p[~(freedom >= 1.0)] = 1.0
-        order = np.argsort(p, kind="stable")
-        passed = np.flatnonzero(p[order][:family] <= FALSE_DISCOVERIES * np.arange(1, family + 1) / max(family, 1))
-        picked = int(passed[-1]) + 1 if len(passed) else 0
-        significant = np.zeros(len(p), dtype=bool)
-        significant[order[:picked]] = True
-        return cls(significant, 1.0 - FALSE_DISCOVERIES * max(picked, 1) / max(family, 1))
+        family = freedom >= 1.0
+        significant = np.zeros(len(z), dtype=bool)
+        significant[family] = discovered(z[family], FALSE_DISCOVERIES)
+        return cls(significant, 1.0 - FALSE_DISCOVERIES * max(int(significant.sum()), 1) / max(int(family.sum()), 1))
 
     def half_width(self, error: Floats, bound: Floats, freedom: Floats) -> Floats:
         """Half of each interval; infinite where there is one text alone."""

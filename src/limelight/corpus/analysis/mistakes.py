@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,25 +169,20 @@ class Mistakes:
         sums, held = self._pushed[method, mistake], self._held[mistake.label]
         for own in (sums, held):
             own.grow(len(self._vocabulary))
-        ids = np.flatnonzero(sums["n"][: len(self._vocabulary)] >= least_texts)
-        ids = ids if all_words else ids[~self._vocabulary.is_folded(ids)]
-        means, of, (words, sides) = sums.means(ids), held["texts"][ids], self._vocabulary.called(ids)
-        rate, rate_low, rate_high = fraction(means.texts, of)
-        total = means.mean * means.texts
-        columns = {
-            "word": words,
-            "side": sides,
-            "texts": means.texts,
+        ids = self._vocabulary.frequent(sums["n"], least_texts, all_words)
+        of, (_, means) = held["texts"][ids], sums.means(ids)
+        rate, rate_low, rate_high = fraction(means["texts"], of)
+        push = means["mean"]
+        columns: dict[str, Any] = {
+            **self._vocabulary.columns(ids),
+            **{name: means[name] for name in ("texts", "low", "high", "told")},
             "of": of,
             "rate": rate,
             "rate_low": rate_low,
             "rate_high": rate_high,
-            "push": means.mean,
-            "low": means.low,
-            "high": means.high,
-            "told": means.significant,
-            "total": total,
+            "push": push,
+            "total": push * means["texts"],
             "row": sums["largest_row"][ids],
         }
-        order = np.lexsort((ids, -total, ~means.significant))
-        return list(lines_of(GuiltyWord, columns, order[means.mean[order] > 0.0][:limit].tolist()))
+        order = np.lexsort((ids, -columns["total"], ~columns["told"]))
+        return list(lines_of(GuiltyWord, columns, order[push[order] > 0.0][:limit].tolist()))

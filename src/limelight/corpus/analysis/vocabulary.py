@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,14 +60,19 @@ class Vocabulary:
         names = list(self._numbers)
         self._numbers = {names[i]: at for at, i in enumerate(chosen.tolist())}
 
-    def called(self, ids: Integers) -> tuple[list[str], list[int | None]]:
+    def columns(self, ids: Integers) -> dict[str, list[Any]]:
         """These words, and the text of a pair that each stands in."""
         names = list(self._numbers)
-        marked = [names[i] for i in ids.tolist()]
+        words = [names[i] for i in ids.tolist()]
         if not self._pairs:
-            return marked, [None] * len(marked)
-        return [own[1:] for own in marked], [int(own[0]) for own in marked]
+            return {"word": words, "side": [None] * len(words)}
+        return {"word": [own[1:] for own in words], "side": [int(own[0]) for own in words]}
 
     def is_folded(self, ids: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """For each of these words whether it is folded away."""
-        return np.array([is_folded(word) for word in self.called(ids)[0]], dtype=bool)
+        return np.array([is_folded(word) for word in self.columns(ids)["word"]], dtype=bool)
+
+    def frequent(self, texts: Integers, least_texts: int, all_words: bool) -> Integers:
+        """The words that stand in enough texts, without those that are folded away unless `all_words`."""
+        ids = np.flatnonzero(texts[: len(self)] >= least_texts)
+        return ids if all_words else ids[~self.is_folded(ids)]

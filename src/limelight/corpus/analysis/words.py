@@ -203,21 +203,12 @@ class WordSums:
 
     def _columns(self, sums: Sums, ids: Integers) -> tuple[float, dict[str, Any]]:
         """The level of the intervals of these words, and all that their lines say."""
-        means, (words, sides) = sums.means(ids), self.vocabulary.called(ids)
+        level, means = sums.means(ids)
         counted = ("speaks_for", "speaks_against", "largest", "largest_row", "smallest", "smallest_row")
-        columns = {name: sums[name][ids] for name in counted}
+        columns = {"missed": self._missed["missed"][ids], **means, **{name: sums[name][ids] for name in counted}}
         signs = np.stack([columns["speaks_for"], columns["speaks_against"]])
-        minority, minority_low, _ = fraction(signs.min(axis=0), signs.sum(axis=0))
-        return means.level, {
-            "word": words,
-            "side": sides,
-            "missed": self._missed["missed"][ids],
-            "told": means.significant,
-            "minority": minority,
-            "minority_low": minority_low,
-            **{name: own for name, own in vars(means).items() if name not in ("level", "significant")},
-            **columns,
-        }
+        columns["minority"], columns["minority_low"], _ = fraction(signs.min(axis=0), signs.sum(axis=0))
+        return level, {**self.vocabulary.columns(ids), **columns}
 
 
 def _ordered(order: WordOrder, columns: dict[str, Any], sampled: bool) -> Sequence[int]:

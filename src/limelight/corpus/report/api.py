@@ -5,33 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from limelight.core.arrays import whole_number
 from limelight.core.progress import SILENT, Progress
 from limelight.corpus.analysis.findings import Findings, find
-from limelight.corpus.analysis.texts import TextLine, text_table
 from limelight.corpus.analysis.words import LEAST_TEXTS
-from limelight.corpus.report.csv_tables import (
-    differences_csv,
-    mistake_words_csv,
-    pairs_csv,
-    texts_csv,
-    words_csv,
-)
+from limelight.corpus.report.csv_tables import TABLES, csv_tables
 from limelight.corpus.store.reading import Corpus
 from limelight.errors import InputError, shown
 from limelight.storage.files import reason, replace_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 PAGE = "report.html"
 FOLDER = "report"
 """The folder of a report in that of its corpus, where none is named."""
-TABLES = ("words", "signs", "methods", "disagreement", "mistakes", "mistake_words", "differences")
-TEXTS_WRITTEN = 1000
-"""Texts in a table, of those that methods disagree about, or that are wrong."""
 
 
 def report(
@@ -62,7 +48,7 @@ def report(
         raise InputError(
             f"no text of {corpus.folder} could be explained, so there is nothing to report: the column 'error' says why"
         )
-    files = {PAGE: page(findings, about or {}).encode(), **{f"{name}.csv": own for name, own in _tables(findings)}}
+    files = {PAGE: page(findings, about or {}).encode(), **{f"{name}.csv": own for name, own in csv_tables(findings)}}
     try:
         replace_folder(folder, files)
     except OSError as error:
@@ -82,22 +68,3 @@ def _check_is_ours(folder: Path) -> None:
             f"{folder} is no report: it holds {shown(foreign[0])}, and a report would replace all of it; choose an "
             "empty folder, or one that does not exist"
         )
-
-
-def _tables(findings: Findings) -> Iterator[tuple[str, bytes]]:
-    yield "words", words_csv([own.every for own in findings.words])
-    yield "signs", words_csv([own.signs for own in findings.words if own.signs is not None])
-    if findings.pairs:
-        yield "methods", pairs_csv(findings.pairs)
-        yield "disagreement", texts_csv(_texts(findings, disagreement=True))
-    if findings.accuracy is not None:
-        yield "mistakes", texts_csv(_texts(findings, disagreement=False))
-        yield "mistake_words", mistake_words_csv(findings.guilty)
-    if findings.compared is not None:
-        yield "differences", differences_csv(findings.compared)
-
-
-def _texts(findings: Findings, *, disagreement: bool) -> tuple[TextLine, ...]:
-    if disagreement:
-        return text_table(findings.corpus, findings.summary, order="disagreement", limit=TEXTS_WRITTEN).lines
-    return text_table(findings.corpus, findings.summary, wrong=True, order="confidence", limit=TEXTS_WRITTEN).lines

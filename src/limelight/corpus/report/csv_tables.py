@@ -16,76 +16,59 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from limelight.corpus.analysis.comparison import Compared, Difference
+from limelight.corpus.analysis.comparison import Difference, Differences
 from limelight.corpus.analysis.disagreement import PairOfMethods
-from limelight.corpus.analysis.flat_rows import Question
-from limelight.corpus.analysis.mistakes import GuiltyWord, Mistake
-from limelight.corpus.analysis.texts import TextLine
+from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.analysis.mistakes import GuiltyWord
+from limelight.corpus.analysis.texts import TextLine, text_table
 from limelight.corpus.analysis.words import WordLine, WordTable
 from limelight.render.csv_table import safe_cell
 
-_QUESTION = ("method", "target", "against")
+TABLES = ("words", "signs", "methods", "disagreement", "mistakes", "mistake_words", "differences")
+TEXTS_WRITTEN = 1000
+"""Texts in a table, of those that methods disagree about, or that are wrong."""
+_QUESTION = ("method", "target", "against", "level")
 
 
-def words_csv(tables: Iterable[WordTable]) -> bytes:
-    """All lines of tables of words."""
-    lines = [(table, line) for table in tables for line in table.lines]
-    return _written(
-        [*_QUESTION, "level", *_names(WordLine)],
-        ([*_asked(table.question), table.level, *_values(line)] for table, line in lines),
-    )
+def csv_tables(findings: Findings) -> Iterator[tuple[str, bytes]]:
+    """The tables that there are, by their names."""
+    corpus, summary = findings.corpus, findings.summary
+    yield "words", _table(WordLine, _of_questions(own.every for own in findings.words), _QUESTION)
+    signs = _of_questions(own.signs for own in findings.words if own.signs is not None)
+    yield "signs", _table(WordLine, signs, _QUESTION)
+    if findings.pairs:
+        yield "methods", _table(PairOfMethods, ((pair.methods, [pair]) for pair in findings.pairs), ("method", "other"))
+        disagreed = text_table(corpus, summary, order="disagreement", limit=TEXTS_WRITTEN)
+        yield "disagreement", _table(TextLine, [((), disagreed.lines)])
+    if findings.accuracy is not None:
+        wrong = text_table(corpus, summary, wrong=True, order="confidence", limit=TEXTS_WRITTEN)
+        yield "mistakes", _table(TextLine, [((), wrong.lines)])
+        guilty = (((method, *mistake), lines) for (method, mistake), lines in findings.guilty.items())
+        yield "mistake_words", _table(GuiltyWord, guilty, ("method", "label", "truth"))
+    if findings.compared is not None:
+        yield "differences", _table(Difference, _of_questions(findings.compared.questions), _QUESTION)
 
 
-def pairs_csv(pairs: Sequence[PairOfMethods]) -> bytes:
-    """How far methods disagree."""
-    heads = ["method", "other", *_names(PairOfMethods)[1:]]
-    return _written(heads, ([*pair.methods, *_values(pair)[1:]] for pair in pairs))
+Lines = Iterable[tuple[Sequence[Any], Sequence[Any]]]
+"""Lines, behind the cells that all of them begin with."""
 
 
-def texts_csv(lines: Sequence[TextLine]) -> bytes:
-    """Texts, with how they begin."""
-    return _written(_names(TextLine), (_values(line) for line in lines))
+def _of_questions(tables: Iterable[WordTable | Differences]) -> Lines:
+    return (((*table.question, table.level), table.lines) for table in tables)
 
 
-def mistake_words_csv(guilty: Mapping[tuple[str, Mistake], Sequence[GuiltyWord]]) -> bytes:
-    """The words that led to mistakes."""
-    rows = ([method, *mistake, *_values(line)] for (method, mistake), lines in guilty.items() for line in lines)
-    return _written(["method", "label", "truth", *_names(GuiltyWord)], rows)
-
-
-def differences_csv(compared: Compared) -> bytes:
-    """The words of two runs."""
-    return _written(
-        [*_QUESTION, "level", *_names(Difference)],
-        (
-            [*_asked(table.question), table.level, *_values(line)]
-            for table in compared.questions
-            for line in table.lines
-        ),
-    )
-
-
-def _names(kind: Any) -> list[str]:
-    return [own.name for own in fields(kind)]
-
-
-def _values(line: Any) -> list[Any]:
-    return [getattr(line, name) for name in _names(line)]
-
-
-def _asked(question: Question) -> list[Any]:
-    return list(question)
-
-
-def _written(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def _table(kind: type, groups: Lines, heads: Sequence[str] = ()) -> bytes:
+    """A table of lines of one kind; `heads` are those of the cells that lines begin with."""
+    names = [own.name for own in fields(kind) if kind is not PairOfMethods or own.name != "methods"]
     page = io.StringIO()
     writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow(heads)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerow([*heads, *names])
+    for first, lines in groups:
+        writer.writerows([*map(_cell, first), *(_cell(getattr(line, name)) for name in names)] for line in lines)
     return page.getvalue().encode("utf-8", "backslashreplace")
 
 

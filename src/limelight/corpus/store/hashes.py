@@ -40,6 +40,23 @@ class Foreign(ValueError):
     """A whole shard, but of another run."""
 
 
+def _digest(content: bytes, at: int) -> bytes:
+    """The hash of these bytes, with zeros in its own place."""
+    digest = hashlib.sha256()
+    for piece in (memoryview(content)[:at], b"0" * _DIGEST, memoryview(content)[at + _DIGEST :]):
+        digest.update(piece)
+    return digest.hexdigest().encode()
+
+
+def _sealed(content: bytes, at: int) -> bytes:
+    return content[:at] + _digest(content, at) + content[at + _DIGEST :]
+
+
+def _check(content: bytes, at: int) -> None:
+    if content[at : at + _DIGEST] != _digest(content, at):
+        raise Broken("its content is not that of its SHA-256")
+
+
 # ── the manifest ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -48,10 +65,9 @@ def seal_manifest(manifest: Mapping[str, Any]) -> bytes:
     entries = {_HASHES: ALGORITHM, **manifest, _OWN: "0" * _DIGEST}
     written = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
     content = written.encode("utf-8", "backslashreplace")
-    digest = hashlib.sha256(content).hexdigest().encode()
     found = _END.search(content)
     assert found is not None
-    return content[: found.start(1)] + digest + content[found.end(1) :]
+    return _sealed(content, found.start(1))
 
 
 def open_manifest(content: bytes) -> tuple[Any, str | None]:
@@ -64,11 +80,8 @@ def open_manifest(content: bytes) -> tuple[Any, str | None]:
         if f'"{_HASHES}"'.encode() in content:
             raise Broken("its hash is missing at its end")
         return _json(content), None
-    blanked = content[: found.start(1)] + b"0" * _DIGEST + content[found.end(1) :]
-    digest = found[1].decode()
-    if hashlib.sha256(blanked).hexdigest() != digest:
-        raise Broken("its content is not that of its SHA-256")
-    return _json(content), digest
+    _check(content, found.start(1))
+    return _json(content), found[1].decode()
 
 
 def _json(content: bytes) -> Any:
@@ -95,11 +108,8 @@ class Shards:
         at = _place(content)
         if at is None:
             raise ValueError("these are not the bytes of a shard: there is no place for a seal")
-        own = at + _SEAL - _DIGEST
-        blank = f"{self.run} {number:0{_NUMBER}d} {'0' * _DIGEST}"  # one of another run may stand there
-        content = content[:at] + blank.encode() + content[at + _SEAL :]
-        digest = hashlib.sha256(content).hexdigest()
-        return content[:own] + digest.encode() + content[own + _DIGEST :]
+        head = f"{self.run} {number:0{_NUMBER}d} ".encode()  # one of another run may stand there
+        return _sealed(content[:at] + head + content[at + len(head) :], at + len(head))
 
     def check(self, number: int, content: bytes) -> None:
         """Broken where these are not the bytes of this shard as they were written, Foreign where they are another
@@ -110,11 +120,7 @@ class Shards:
             if self.run is not None:
                 raise Broken("it is not what was written" if content else "it is empty")
             return
-        own, digest = at + _SEAL - _DIGEST, hashlib.sha256()
-        for piece in (memoryview(content)[:own], b"0" * _DIGEST, memoryview(content)[own + _DIGEST :]):
-            digest.update(piece)
-        if digest.hexdigest().encode() != found[3]:
-            raise Broken("its content is not that of its SHA-256")
+        _check(content, at + found.start(3))
         if self.run is None or found[1] != self.run.encode():
             raise Foreign("its seal names another manifest")
         if int(found[2]) != number:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from limelight.corpus.store.hashes import Broken, Shards, open_manifest
-from limelight.corpus.store.run_folder import MANIFEST, SHARDS, read_shard, shard_number
+from limelight.corpus.store.hashes import Shards
+from limelight.corpus.store.run_folder import MANIFEST, SHARDS, is_manifest, read_manifest, read_shard, shard_number
 from limelight.corpus.store.schema import METADATA, Layout, arrow_library
 from limelight.corpus.store.unhashed import check_unsealed
 from limelight.errors import DataError, InputError
@@ -34,27 +34,15 @@ NO_TEXT = "the text was not kept: its words stand at their places, and all betwe
 def open(folder: str | os.PathLike[str]) -> Corpus:
     """The corpus that `limelight corpus run` wrote to a folder, finished or not: what it holds by now."""
     path = Path(folder)
-    file = path / MANIFEST
     try:
-        manifest, run = open_manifest(file.read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as error:
+        manifest, run = read_manifest(path)
+    except FileNotFoundError as error:
         raise InputError(
             f"{path} holds no corpus: there is no {MANIFEST} in it; give a folder of limelight corpus run"
         ) from error
-    except OSError as error:
-        raise DataError(f"{file} cannot be read ({reason(error)}): check its permissions and the disk") from error
-    except Broken as error:
-        raise DataError(
-            f"{file} is damaged ({error}): put a copy of it back, or run the corpus again in another folder"
-        ) from error
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("layout"), dict):
-        raise DataError(f"{file} is no manifest of a corpus: give a folder of limelight corpus run")
-    corpus = Corpus(path, manifest, Layout.from_json(manifest["layout"], file), run)
-    try:
-        corpus.n_documents, corpus.n_shards  # noqa: B018 - what the properties rely on
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{file} is damaged ({error!r:.80}): run the corpus again in another folder") from error
-    return corpus
+    if not is_manifest(manifest):
+        raise DataError(f"{path / MANIFEST} is no manifest of a corpus: give a folder of limelight corpus run")
+    return Corpus(path, manifest, Layout.from_json(manifest["layout"], path / MANIFEST), run)
 
 
 @dataclass(frozen=True)

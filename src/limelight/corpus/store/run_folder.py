@@ -92,19 +92,11 @@ class Folder(RunFolder):
 
     def manifest(self) -> tuple[dict[str, Any], str | None] | None:
         """What an earlier run wrote down, and its hash, which runs of 0.2 have not; None where there was no run."""
-        file = self.path / MANIFEST
         try:
-            read, run = open_manifest(file.read_bytes())
+            read, run = read_manifest(self.path)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise DataError(f"{file} cannot be read ({reason(error)}): choose another folder") from error
-        except Broken as error:
-            raise DataError(
-                f"{file} is damaged ({error}), so it is not known what its shards were asked: put a copy of it "
-                "back, or choose another folder; nothing was changed"
-            ) from error
-        if not _is_manifest(read):
+        if not is_manifest(read):
             raise InputError(f"{self.path} is no corpus: its {MANIFEST} is something else's; choose another folder")
         return read, run
 
@@ -163,7 +155,24 @@ class Folder(RunFolder):
         return lines
 
 
-def _is_manifest(read: Any) -> bool:
+def read_manifest(folder: Path) -> tuple[Any, str | None]:
+    """What stands in the manifest of a folder, and its hash; a FileNotFoundError where there is none."""
+    file = folder / MANIFEST
+    try:
+        return open_manifest(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(file) from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read ({reason(error)}): check its permissions and the disk") from error
+    except Broken as error:
+        raise DataError(
+            f"{file} is damaged ({error}), so it is not known what its shards were asked: put a copy of it back, or "
+            "run the corpus again in another folder; nothing was changed"
+        ) from error
+
+
+def is_manifest(read: Any) -> bool:
+    """Whether this is what a run writes down, as far as others rely on it."""
     if not isinstance(read, dict) or not all(isinstance(read.get(own), dict) for own in ("layout", "input", "shards")):
         return False
     return all(
