@@ -17,12 +17,12 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats
 from limelight.errors import NumericalError, ParameterError
 from limelight.explainers.sampling.designs import blocks
-from limelight.explainers.sampling.nondeterminism import RowNoise
+from limelight.explainers.sampling.nondeterminism import AnswerNoise
 from limelight.explainers.sampling.standard_errors import (
     ALL_DETERMINED,
     DECIDES,
-    MovedSums,
     effective_samples,
+    stderr_of_sums,
     with_stderr,
 )
 from limelight.theory.lime_kernel import distances
@@ -179,7 +179,7 @@ def fit_surrogate(
     weights: Floats,
     ridge: float,
     groups: Floats | None = None,
-    noise: RowNoise | None = None,
+    noise: AnswerNoise | None = None,
 ) -> Surrogate:
     """The fit of outputs (n, m) on coalitions (n, d). `groups` (d, g) of zeros and ones: sums that need errors too.
 
@@ -214,7 +214,7 @@ def surrogate_of(
     y: Any,
     weights: Any,
     groups: Any = None,
-    noise: RowNoise | None = None,
+    noise: AnswerNoise | None = None,
 ) -> Surrogate:
     """The solution and its heteroscedasticity-robust standard errors.
 
@@ -249,7 +249,7 @@ def surrogate_of(
         squares = (residuals / away[..., None, :] / left.clip(DECIDES)[..., None]) ** 2
         scale = scale + (w[..., None] * squares).sum(-2)
         w2 = ((w / heaviest) ** 2)[..., None]
-        of_noise = () if noise is None else (w2 * noise.variances[..., rows, :],)
+        of_noise = () if noise is None else (w2 * noise.variance[..., rows, :],)
         columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *of_noise], -1))
         gain = gain + (_single(w)[..., None, :] @ abs(influence))[..., 0, :]
         if groups is not None:
@@ -295,11 +295,11 @@ class _Errors:
     def effective(self) -> Any:
         return effective_samples(self._sums[..., : self._outputs], self._fourths)
 
-    def stderr(self, unit: float, away: Any, scale: Any, noise: RowNoise | None) -> Any:
+    def stderr(self, unit: float, away: Any, scale: Any, noise: AnswerNoise | None) -> Any:
         m = self._outputs
         sums = self._sums * unit**2
         squares, reach, decided = sums[..., :m], sums[..., m : m + 1], sums[..., m + 1 : m + 2]
-        stderr = MovedSums(squares, self.effective(), reach, scale[..., None, :], decided).stderr() * away[..., None, :]
+        stderr = stderr_of_sums(squares, self.effective(), reach, scale[..., None, :], decided) * away[..., None, :]
         return stderr if noise is None else (stderr**2 + noise.widened**2 * sums[..., m + 2 :]) ** 0.5
 
 

@@ -91,28 +91,6 @@ class DeletionGame:
         return float(np.maximum(around, np.abs(ends).max(axis=0)).mean())
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """The words that are left under one condition, in their order: free ones, and those that always stay."""
-
-    words: Integers  # (m,)
-    free: Coalitions  # (m,)
-
-    @property
-    def n_free(self) -> int:
-        return int(self.free.sum())
-
-    def first_places(self) -> Integers:
-        """(m,): word i stands at place first_i + p, counted from 0, with p of the free words up to it kept."""
-        stays = ~self.free
-        # A word that stays comes behind p free ones and those that stay before it; a free one is the p-th itself.
-        return np.cumsum(stays) - stays - self.free
-
-    @property
-    def n_stay(self) -> int:
-        return len(self.free) - self.n_free
-
-
 def deletion_moments(
     folded: FoldedDocument,
     target: int,
@@ -138,14 +116,14 @@ def deletion_moments(
     error, nodes = 0.0, 0
     for states in itertools.product((True, False), repeat=len(repeated)):
         gone = [j for j, stays in zip(repeated, states, strict=True) if not stays]
-        chain = _chain(game.g_word.shape[1], owned, single, gone)
+        words, free = _left(game.n_features, owned, single, gone)
         # The chance that s removed features are these of the repeated ones, and the rest single ones.
         rows = np.arange(len(gone), len(gone) + n + 1)
         chance = np.ones(d + 1)
         if repeated:
             chance = np.array([math.comb(n, s - len(gone)) / math.comb(d, s) for s in rows.tolist()])
         inner = weights[:, rows] * chance
-        means, kept, rules = _moments_of_chain(game, chain, inner, tolerance)
+        means, kept, rules = _moments_of_words(game, words, free, inner, tolerance)
         F[rows] += chance * means
         G[:, single] += kept
         for j, stays in zip(repeated, states, strict=True):
@@ -161,25 +139,32 @@ def deletion_moments(
     )
 
 
-def _chain(n_words: int, owned: Sequence[Sequence[int]], single: list[int], gone: list[int]) -> _Chain:
-    free, absent = np.zeros(n_words, dtype=bool), np.zeros(n_words, dtype=bool)
+def _left(n: int, owned: Sequence[Sequence[int]], single: list[int], gone: list[int]) -> tuple[Integers, Coalitions]:
+    """The words of n that are left without the features `gone`, in their order (m,), and which of them are free (m,).
+
+    The others always stay.
+    """
+    free, absent = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     free[[owned[j][0] for j in single]] = True
     for j in gone:
         absent[list(owned[j])] = True
-    return _Chain(np.flatnonzero(~absent), free[~absent])
+    return np.flatnonzero(~absent), free[~absent]
 
 
-def _moments_of_chain(
-    game: DeletionGame, chain: _Chain, size_weights: Floats, tolerance: float
+def _moments_of_words(
+    game: DeletionGame, words: Integers, free: Coalitions, size_weights: Floats, tolerance: float
 ) -> tuple[Floats, Floats, list[ExponentialSum]]:
-    """Means by number removed (n + 1,), and Σ_s w_s G_{s,j} (W, n) of the free words."""
+    """Means by number removed (n + 1,), and Σ_s w_s G_{s,j} (W, n) of the n free words."""
     from limelight.theory.deletion_recursion import accumulate, denominator_range  # numba takes half a second to import
 
-    n, first, allowed = chain.n_free, chain.first_places(), tolerance_of_rule(tolerance, len(chain.words) + 2)
-    left, heads = chain.n_stay + np.arange(n + 1), range(game.n_heads)
+    stays, n, allowed = ~free, int(free.sum()), tolerance_of_rule(tolerance, len(words) + 2)
+    # Word i stands at place first_i + p, counted from 0, with p of the free words up to it kept: one that stays comes
+    # behind p free ones and those that stay before it; a free one is the p-th itself.
+    first = np.cumsum(stays) - stays - free
+    left, heads = len(free) - n + np.arange(n + 1), range(game.n_heads)
     by_kept = np.ascontiguousarray(size_weights[:, ::-1])
-    g_word, g_place, tail = game.g_word[:, chain.words], np.ascontiguousarray(game.g_place), game.tail[:, left]
-    ranges = [denominator_range(g_word[head], g_place[head], first, chain.free, tail[head]) for head in heads]
+    g_word, g_place, tail = game.g_word[:, words], np.ascontiguousarray(game.g_place), game.tail[:, left]
+    ranges = [denominator_range(g_word[head], g_place[head], first, free, tail[head]) for head in heads]
     rules = [exponential_sum(float(highest / lowest), allowed) for lowest, highest in ranges]
 
     def of_head(head: int) -> tuple[Floats, Floats]:
@@ -190,11 +175,11 @@ def _moments_of_chain(
             rule.nodes,
             rule.weights / game.n_heads,
             g_word[head] / lowest,
-            game.w_word[head, chain.words],
+            game.w_word[head, words],
             g_place[head],
             game.w_place[head].copy(),
             first,
-            chain.free,
+            free,
             tail[head] / lowest,
             game.tail_N[head, left] / lowest,
             by_kept,

@@ -29,6 +29,7 @@ from limelight.explainers.sampling.control_variates import (
     line_between,
     tells_bend,
 )
+from limelight.explainers.sampling.nondeterminism import AnswerNoise
 from limelight.explainers.sampling.standard_errors import Fit, Moves
 from limelight.theory.values import LimeDesign
 
@@ -57,12 +58,11 @@ def cross_fitted(
     y: Floats,
     of_document: float,
     design: LimeDesign,
-    noise: Floats | None = None,
-    noise_freedom: int = 1,
+    noise: AnswerNoise | None = None,
 ) -> Fit:
     """Fit LIME's weights from samples (n, d) drawn in proportion to the kernel, and their outputs (n,).
 
-    `noise` (1 + n,): variances of answers, that on the document first, which residuals do not hold.
+    `noise` (1 + n,): that of answers, the one on the document first, as far as residuals do not hold it.
     """
     n, kernel = len(kept), Kernel.of(design)
     rows = [slice(k, None, FOLDS) for k in range(FOLDS)]
@@ -82,7 +82,7 @@ def cross_fitted(
     common, along = fractions @ guesses.common, np.einsum("k,klc->lc", fractions, guesses.along)
     values = columns.weights(common, along, design) + off @ per_unit[1:] + document_off * per_unit[0]
     stated = np.concatenate([[0.0], np.sqrt(off**2 + TOGETHER * (FOLDS - 1) * doubt)])
-    return Fit(values, Moves(per_unit.astype(np.float32), stated, None, noise, noise_freedom, _PRIOR))
+    return Fit(values, Moves(per_unit.astype(np.float32), stated, None, noise, _PRIOR))
 
 
 def _per_unit(kept: Coalitions, design: LimeDesign, kernel: Kernel) -> Floats:
@@ -104,25 +104,6 @@ def _per_unit(kept: Coalitions, design: LimeDesign, kernel: Kernel) -> Floats:
 
 
 @dataclass(frozen=True)
-class _BendProducts:
-    """Products of the columns along lines of one fold's samples, by the fold that is left out beside it."""
-
-    across: dict[int, Floats]  # with the common columns: (p, 3)
-    among: dict[int, Floats]  # (3, 3)
-    moment: dict[int, Floats]  # (3,)
-
-    @classmethod
-    def of(cls, columns: LimeColumns, x: Floats, y: Floats, held: Floats, others: list[int], own: int) -> _BendProducts:
-        along = columns.along(x, [line_between(own, k) for k in others])
-        across = (held @ along.reshape(-1, x.shape[1]).T).reshape(len(held), len(others), ALONG)
-        return cls(
-            {k: across[:, i] for i, k in enumerate(others)},
-            {k: along[i] @ along[i].T for i, k in enumerate(others)},
-            {k: along[i] @ y for i, k in enumerate(others)},
-        )
-
-
-@dataclass(frozen=True)
 class Guesses:
     """Guess of the game for each fold: coefficients of common columns (folds, p), and along lines (folds, lines, 3)."""
 
@@ -140,7 +121,12 @@ class Guesses:
         gram = [own @ own.T for own in held]
         moment = [own @ y for own, y in zip(held, outputs, strict=True)]
         every_gram, every_moment = np.sum(gram, axis=0), np.sum(moment, axis=0)
-        bent = [_BendProducts.of(columns, folds[j], outputs[j], held[j], others[j], j) for j in range(FOLDS)]
+        # Columns of each fold's samples along the line of all folds but itself and one of the others.
+        bent = [columns.along(x, [line_between(j, k) for k in others[j]]) for j, x in enumerate(folds)]
+        across = [
+            (own @ along.reshape(-1, own.shape[1]).T).reshape(len(own), FOLDS - 1, ALONG)
+            for own, along in zip(held, bent, strict=True)
+        ]
         document, along_document = columns.of_document()
         common, bends = np.zeros((FOLDS, len(document))), np.zeros((FOLDS, len(PAIRS), ALONG))
         for k in range(FOLDS):
@@ -154,13 +140,12 @@ class Guesses:
             G[:p, :p] = own if used.all() else own[np.ix_(used, used)]
             G[:p, :p] *= scale
             G[:p, :p] *= scale[:, None]
-            G[:p, p:] = np.sum([bent[j].across[k] for j in others[k]], axis=0)[used] * scale[:, None]
+            places = [(j, others[j].index(k)) for j in others[k]]
+            G[:p, p:] = np.sum([across[j][:, i] for j, i in places], axis=0)[used] * scale[:, None]
             G[p:, :p] = G[:p, p:].T
-            G[p:, p:] = np.sum([bent[j].among[k] for j in others[k]], axis=0)
-            m[:p], m[p:] = (
-                (every_moment - moment[k])[used] * scale,
-                np.sum([bent[j].moment[k] for j in others[k]], axis=0),
-            )
+            G[p:, p:] = np.sum([bent[j][i] @ bent[j][i].T for j, i in places], axis=0)
+            m[:p] = (every_moment - moment[k])[used] * scale
+            m[p:] = np.sum([bent[j][i] @ outputs[j] for j, i in places], axis=0)
             G /= n
             m /= n
             own_document = np.concatenate([document[used] * scale, along_document[lines].mean(axis=0)])

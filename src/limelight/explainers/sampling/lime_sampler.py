@@ -25,11 +25,9 @@ from limelight.explainers.sampling.cross_fitting import cross_fitted, is_worthwh
 from limelight.explainers.sampling.designs import Sequence, all_coalitions
 from limelight.explainers.sampling.nondeterminism import (
     AnswerNoise,
-    RowNoise,
-    Unheard,
+    HowNoisy,
     of_answers,
     shared_beyond_own,
-    silent,
 )
 from limelight.explainers.sampling.sampler import Ask, Estimate, Sampler
 from limelight.explainers.sampling.standard_errors import Fit, few, with_stderr
@@ -82,7 +80,7 @@ class LimeSampler(Sampler):
         seed: int,
         kernel_width: float,
         ridge: float,
-        noise: Unheard = silent,
+        noise: HowNoisy = lambda: None,
         ridge_samples: float = RIDGE_SAMPLES,
     ) -> None:
         super().__init__(ask, d, noise)
@@ -159,7 +157,7 @@ class LimeSampler(Sampler):
         values, stderr, effective = (np.empty((self._d, m)) for _ in range(3))
         of_groups, gain, plain = np.empty((sums.shape[1], m)), 0.0, [i for i in range(m) if i not in fits]
         if plain:
-            rest = None if shared is None else replace(shared, variances=shared.variances[:, plain])
+            rest = None if shared is None else replace(shared, variance=shared.variance[:, plain])
             fit = fit_surrogate(rows, y[:, plain], weights, self._penalty, groups, rest)
             values[:, plain], stderr[:, plain], effective[:, plain] = fit.coefficients, fit.stderr, fit.effective
             gain = float(fit.gain)
@@ -204,7 +202,7 @@ class LimeSampler(Sampler):
         return np.minimum(beyond, np.abs(self._of_nothing - intercept))
 
     def _cross_fitted(
-        self, rows: Coalitions, y: Floats, shared: RowNoise | None, noise: AnswerNoise | None
+        self, rows: Coalitions, y: Floats, shared: AnswerNoise | None, noise: AnswerNoise | None
     ) -> dict[int, Fit]:
         """The fits that guess more than sums of words, by output, where samples can tell these apart."""
         if not is_worthwhile((self.n - 1) * self._removes_two, self._d) or self._kept.all(axis=0).any():
@@ -214,10 +212,10 @@ class LimeSampler(Sampler):
             doubt = None
             if shared is not None and noise is not None:
                 # A guess may have seen the very answer of a held-out sample of the same coalition.
-                doubt = shared.of_output(i) + noise.variance[i] * (shared.of_output(i) > 0.0)
-                doubt[0] = noise.variance[i]  # the document has no part in residuals
-            freedom = 1 if noise is None else noise.freedom
-            fits[i] = cross_fitted(self._kept, y[1:, i], float(y[0, i]), self._design, doubt, freedom)
+                variances = shared.variance[:, i] + noise.variance[i] * (shared.variance[:, i] > 0.0)
+                variances[0] = noise.variance[i]  # the document has no part in residuals
+                doubt = AnswerNoise(variances, noise.freedom)
+            fits[i] = cross_fitted(self._kept, y[1:, i], float(y[0, i]), self._design, doubt)
         return fits
 
 

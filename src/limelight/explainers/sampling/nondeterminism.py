@@ -19,7 +19,7 @@ from limelight.statistics.student import widening
 
 @dataclass(frozen=True)
 class AnswerNoise:
-    """The variance of a single answer, of m outputs (m,), known from `freedom` repetitions."""
+    """Variances of single answers, known from `freedom` repetitions: by output (m,), sample (n,), or both (n, m)."""
 
     variance: Floats
     freedom: int
@@ -33,33 +33,13 @@ class AnswerNoise:
         """Of weights (d,) whose Σ a² over independent answers are `squares`: (d, m)."""
         return np.sqrt(squares[:, None] * self.variance) * self.widened
 
-    def over_rows(self, times: Floats) -> RowNoise:
-        """`times` (n,) the variance of an answer, for each of n samples."""
-        return RowNoise(times[:, None] * self.variance, self.freedom)
+    def over_rows(self, times: Floats) -> AnswerNoise:
+        """`times` (n,) the variance of an answer, for each of n samples: (n, m)."""
+        return AnswerNoise(times[:, None] * self.variance, self.freedom)
 
 
-@dataclass(frozen=True)
-class RowNoise:
-    """Variances of answers (n, m) that residuals do not hold, known from `freedom` repetitions."""
-
-    variances: Floats
-    freedom: int
-
-    @property
-    def widened(self) -> float:
-        return float(widening(self.freedom))
-
-    def of_output(self, i: int) -> Floats:
-        return np.ascontiguousarray(self.variances[:, i])
-
-
-Unheard = Callable[[], AnswerNoise | None]
+HowNoisy = Callable[[], AnswerNoise | None]
 """Says how far answers to the same differ; None where they do not."""
-
-
-def silent() -> AnswerNoise | None:
-    """Answers do not differ."""
-    return None
 
 
 def of_answers(per_answer: Floats, noise: AnswerNoise | None, outputs: int) -> Floats:

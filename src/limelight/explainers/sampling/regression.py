@@ -17,6 +17,7 @@ import numpy as np
 
 from limelight.core.arrays import Array, Floats
 from limelight.explainers.sampling.designs import blocks
+from limelight.explainers.sampling.nondeterminism import AnswerNoise
 from limelight.explainers.sampling.standard_errors import Fit, Moves
 
 _PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -38,15 +39,12 @@ def augmented_fit(
     weights: Floats,
     known: Callable[[Array], Array],
     free: int,
-    fixed: int = 0,
-    noise: Floats | None = None,
-    noise_freedom: int = 1,
+    noise: AnswerNoise | None = None,
 ) -> Fit:
     """Fit the regression of y (n,) on columns (n, p), the first `free` of which are not penalised.
 
-    `known`: from coefficients (p,) or (p, k) to the weights of these sums of columns, (d,) or (d, k). The first `fixed`
-    samples are not drawn: they have no part in errors.
-    `noise` (n,): variances of answers that residuals do not hold, known from `noise_freedom` repetitions.
+    `known`: from coefficients (p,) or (p, k) to the weights of these sums of columns, (d,) or (d, k). `noise` (n,):
+    that of answers, as far as residuals do not hold it.
     """
     root = np.sqrt(weights)
     gram = np.zeros((columns.shape[1],) * 2)
@@ -69,10 +67,9 @@ def augmented_fit(
         moved = single @ B
         off[rows] /= np.maximum(1.0 - np.einsum("pn,pn->n", moved, B), 1e-3)  # by leverages
         per_unit.append(known(moved) * root[rows].astype(np.float32))
-    off[:fixed] = 0.0
     # The samples decide the matrix too, which is a bias of the order of 1/n: the jackknife knows it.
     unbiased = u + inverse @ (columns.T @ (weights * off))
-    moves = Moves(np.concatenate(per_unit, axis=1).T, off, None, noise, noise_freedom, _PRIOR)
+    moves = Moves(np.concatenate(per_unit, axis=1).T, off, None, noise, _PRIOR)
     return Fit(known(unbiased), moves)
 
 

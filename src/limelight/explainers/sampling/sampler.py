@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from limelight.core.arrays import Coalitions, Floats
-from limelight.explainers.sampling.nondeterminism import AnswerNoise, Unheard, of_answers, silent
+from limelight.explainers.sampling.nondeterminism import AnswerNoise, HowNoisy, of_answers
 from limelight.explainers.sampling.standard_errors import with_stderr
 
 Ask = Callable[[Coalitions], Floats]
@@ -58,7 +58,7 @@ class Sampler(ABC):
     differ, as far as is known by now.
     """
 
-    def __init__(self, ask: Ask, d: int, noise: Unheard = silent) -> None:
+    def __init__(self, ask: Ask, d: int, noise: HowNoisy = lambda: None) -> None:
         self._ask, self._d, self._noise = ask, d, noise
 
     @property

@@ -26,12 +26,11 @@ from limelight.explainers.sampling.control_variates import OddColumns, tells_ben
 from limelight.explainers.sampling.designs import Sequence, all_coalitions, arrivals
 from limelight.explainers.sampling.nondeterminism import (
     AnswerNoise,
+    HowNoisy,
     SharedArrivals,
-    Unheard,
     of_answers,
     shared_beyond_own,
     signless,
-    silent,
 )
 from limelight.explainers.sampling.regression import augmented_fit
 from limelight.explainers.sampling.sampler import Ask, Estimate, Sampler
@@ -52,10 +51,7 @@ _INSIDE = 0.95
 class ShapleySampler(Sampler):
     """Sampler of Shapley values; two of its samples are the text and nothing of it."""
 
-    estimator: str
-    """Name of the estimator, as users choose it."""
-
-    def __init__(self, ask: Ask, d: int, noise: Unheard = silent) -> None:
+    def __init__(self, ask: Ask, d: int, noise: HowNoisy = lambda: None) -> None:
         super().__init__(ask, d, noise)
         self.nothing, self.everything = ask(np.stack([np.zeros(d, dtype=bool), np.ones(d, dtype=bool)]))
 
@@ -63,9 +59,7 @@ class ShapleySampler(Sampler):
 class PairedShapley(ShapleySampler):
     """Shapley values of m outputs from pairs of complementary coalitions."""
 
-    estimator = "pairs"
-
-    def __init__(self, ask: Ask, d: int, seed: int, noise: Unheard = silent) -> None:
+    def __init__(self, ask: Ask, d: int, seed: int, noise: HowNoisy = lambda: None) -> None:
         super().__init__(ask, d, noise)
         self._draws = Sequence(np.concatenate([[0.0], np.sqrt(size_weights(d)), [0.0]]), seed) if d > 1 else None
         self._kept = np.zeros((0, d), dtype=bool)
@@ -117,20 +111,19 @@ class PairedShapley(ShapleySampler):
     def _output(self, regression: SignRegression, i: int, noise: AnswerNoise | None) -> tuple[Floats, Floats, Moves]:
         """Values of an output, their standard errors, and how each pair moves them."""
         odd, total = self._odd[:, i], float(self.everything[i] - self.nothing[i])
-        doubt, freedom = None, 1
+        doubt = None
         if noise is not None:  # an odd part is half a difference of two answers
-            doubt, freedom = shared_beyond_own(signless(self._kept)) * float(noise.variance[i]) / 2.0, noise.freedom
+            variances = shared_beyond_own(signless(self._kept)) * float(noise.variance[i]) / 2.0
+            doubt = AnswerNoise(variances, noise.freedom)
         columns = None
         if tells_bend(len(odd), self._d):
             columns = OddColumns.guessed(regression.x, odd, regression.weights)
         if columns is not None:
             values_of, x = columns.values().T, columns.of(regression.x)
-            fit = augmented_fit(
-                x, odd, regression.weights, lambda u: values_of.astype(u.dtype) @ u, self._d, 0, doubt, freedom
-            )
+            fit = augmented_fit(x, odd, regression.weights, lambda u: values_of.astype(u.dtype) @ u, self._d, doubt)
             values, moves, of_total = fit.values + total / self._d, fit.moves, np.full(self._d, 1.0 / self._d)
         else:
-            values, moves = regression.fitted(odd, total, doubt, freedom)
+            values, moves = regression.fitted(odd, total, doubt)
             of_total = regression.of_total
         stderr = moves.stderr()
         if noise is not None:
@@ -180,7 +173,7 @@ class SignRegression:
         moved: Floats = self._influence.T @ (self.weights * self._mean) / 2.0
         return 1.0 / len(moved) - (moved - moved.mean())
 
-    def fitted(self, odd: Floats, total: float, noise: Floats | None = None, freedom: int = 1) -> tuple[Floats, Moves]:
+    def fitted(self, odd: Floats, total: float, noise: AnswerNoise | None = None) -> tuple[Floats, Moves]:
         """φ (d,), which adds up to `total`, and how each pair moves it; `noise`: see `Moves`."""
         d = self.x.shape[1]
         y = odd - total / d * (d * self._mean) / 2.0
@@ -188,7 +181,7 @@ class SignRegression:
         psi -= psi.mean()
         off = (y - self._apart @ psi) / np.maximum(self._left, DECIDES)
         per_unit = (self._influence * self.weights[:, None]).astype(np.float32)
-        return psi + total / d, Moves(per_unit, off, self._left < DECIDES, noise, freedom)
+        return psi + total / d, Moves(per_unit, off, self._left < DECIDES, noise)
 
 
 class PermutedShapley(ShapleySampler):
@@ -197,10 +190,8 @@ class PermutedShapley(ShapleySampler):
     `with_covariance`: how weights vary together is kept too.
     """
 
-    estimator = "permutations"
-
     def __init__(
-        self, ask: Ask, features: Features, seed: int, with_covariance: bool = False, noise: Unheard = silent
+        self, ask: Ask, features: Features, seed: int, with_covariance: bool = False, noise: HowNoisy = lambda: None
     ) -> None:
         d = len(features)
         super().__init__(ask, d, noise)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.arrays import Array, Floats
+from limelight.explainers.sampling.nondeterminism import AnswerNoise
 from limelight.statistics.student import widening
 
 PRIOR = 6.0
@@ -35,53 +36,45 @@ ALL_DETERMINED = 1.0 - 1e-6
 """Fraction of a weight that samples determine where they determine all of it, but for rounding."""
 
 
-@dataclass(frozen=True)
-class MovedSums:
-    """Sums over samples, for weights along an axis before the last and outputs along the last: (..., d, m).
-
-    Of arrays or tensors. `decided`: Σ a² of samples that decide their own fit, (..., d, 1) as `reach` is.
-    """
-
-    squares: Any  # Σ a² s²
-    effective: Any  # k
-    reach: Any  # Σ a²: (..., d, 1)
-    scale: Any  # mean s²: (..., 1, m)
-    decided: Any
-    prior: float = PRIOR
-
-    def stderr(self) -> Any:
-        """NaN where there is no interval; 0 where no sample moved anything."""
-        variance = self.squares + self.prior * self.reach * self.scale / self.effective
-        stderr = variance**0.5 * widening(self.effective)
-        decided = (self.decided > _DECIDED * self.reach) & (self.scale >= 0.0)
-        if isinstance(stderr, np.ndarray):
-            return np.where(decided, np.nan, stderr)
-        return stderr.masked_fill(decided, np.nan)
-
-
 def effective_samples(squares: Any, fourths: Any) -> Any:
     """Number of samples k that decide a variance, from Σ a² s² and Σ a⁴ s⁴ in any units; 3 where nothing moved."""
     squared = squares**2
     return (3.0 * squared / (fourths + 1e-12 * squared + 1e-300)).clip(3.0)
 
 
+def stderr_of_sums(squares: Any, effective: Any, reach: Any, scale: Any, decided: Any, prior: float = PRIOR) -> Any:
+    """Standard errors from sums over samples: NaN where there is no interval; 0 where no sample moved anything.
+
+    Of arrays or tensors, with weights along the axis before the last and outputs along the last, (..., d, m): `squares`
+    is Σ a² s², `effective` is k, `reach` is Σ a² (..., d, 1), `scale` is the mean of s² (..., 1, m), and `decided` is
+    Σ a² of the samples that decide their own fit, (..., d, 1).
+    """
+    variance = squares + prior * reach * scale / effective
+    stderr = variance**0.5 * widening(effective)
+    no_interval = (decided > _DECIDED * reach) & (scale >= 0.0)
+    if isinstance(stderr, np.ndarray):
+        return np.where(no_interval, np.nan, stderr)
+    return stderr.masked_fill(no_interval, np.nan)
+
+
 @dataclass(frozen=True)
 class Moves:
     """Influence of each sample on d weights of one output: `per_unit` (n, d) float32 is a, `off` (n,) is s.
 
-    `noise` (n,): variances of the answers themselves, as far as `off` does not hold them; they are known from
-    `freedom` answers that were asked for twice.
+    `noise` (n,): that of the answers themselves, as far as `off` does not hold it.
     """
 
     per_unit: Array
     off: Floats
     decides: Array | None = None  # (n,), of truths
-    noise: Floats | None = None
-    freedom: int = 1
+    noise: AnswerNoise | None = None
     prior: float = PRIOR
 
-    def sums(self, per_unit: Array) -> MovedSums:
-        """Sums over these rows a, in float32: all are brought to 1 first, as fourth powers leave its range."""
+    def _known_from(self, per_unit: Array) -> tuple[Floats, Floats]:
+        """Standard errors (d,) and effective samples (d,) from these rows a.
+
+        Sums are in float32: all are brought to 1 first, as fourth powers leave its range.
+        """
         most, unit = (float(np.abs(own).max(initial=0.0)) or 1.0 for own in (per_unit, self.off))
         s2 = ((self.off / unit) ** 2).astype(np.float32)
         a2 = per_unit / np.float32(most)
@@ -89,16 +82,14 @@ class Moves:
         squares, reach = s2 @ a2, a2.sum(axis=0)
         decided = np.zeros_like(reach) if self.decides is None else self.decides.astype(np.float32) @ a2
         a2 *= a2
-        squares, fourths, reach, decided = (
-            own.astype(np.float64)[:, None] for own in (squares, (s2 * s2) @ a2, reach, decided)
-        )
-        scale = np.full((1, 1), float(s2.mean(dtype=np.float64)) * unit**2)
-        effective = effective_samples(squares, fourths)
-        return MovedSums(squares * (most * unit) ** 2, effective, reach * most**2, scale, decided * most**2, self.prior)
+        squares, fourths, reach, decided = (own.astype(np.float64) for own in (squares, (s2 * s2) @ a2, reach, decided))
+        scale, effective = float(s2.mean(dtype=np.float64)) * unit**2, effective_samples(squares, fourths)
+        squares, reach, decided = squares * (most * unit) ** 2, reach * most**2, decided * most**2
+        return stderr_of_sums(squares, effective, reach, scale, decided, self.prior), effective
 
     @cached_property
-    def _own_sums(self) -> MovedSums:
-        return self.sums(self.per_unit)
+    def _own(self) -> tuple[Floats, Floats]:
+        return self._known_from(self.per_unit)
 
     @property
     def gain(self) -> float:
@@ -108,14 +99,14 @@ class Moves:
     @property
     def effective(self) -> Floats:
         """Number of samples that decide each variance: (d,)."""
-        return np.asarray(self._own_sums.effective[:, 0], dtype=np.float64)
+        return self._own[1]
 
     def stderr(self, groups: Floats | None = None) -> Floats:
         """Standard errors of the weights, or of sums of them over groups (d, g) of zeros and ones."""
         a = self.per_unit if groups is None else np.asarray(self.per_unit @ groups.astype(np.float32))
-        stderr: Floats = (self._own_sums if groups is None else self.sums(a)).stderr()[:, 0]
+        stderr = self._own[0] if groups is None else self._known_from(a)[0]
         if self.noise is not None:
-            stderr = np.hypot(stderr, np.sqrt(self.noise @ np.float64(a) ** 2) * widening(self.freedom))
+            stderr = np.hypot(stderr, np.sqrt(self.noise.variance @ np.float64(a) ** 2) * self.noise.widened)
         return stderr
 
     def covariance(self) -> Floats:
