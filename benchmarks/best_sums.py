@@ -22,7 +22,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from scipy.special import roots_jacobi
 
-from limelight.theory.best_sums import ERROR
+from limelight.theory.quadrature import ERROR
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.exponential_sums import certified_error

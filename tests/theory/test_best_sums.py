@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from limelight.theory.best_sums import ERROR, best_sum, table
-from limelight.theory.quadrature import _trapezoid, exponential_sum, rounding_error
+from limelight.theory.quadrature import ERROR, _trapezoid, best_sum, exponential_sum, rounding_error, table
 from reference.exponential_sums import certified_error, measured_error
 
 # D Σ w exp(-λD) in float64, by two ways of summing it.

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from limelight.theory.odd_game import means_with_sign, sign_moments, size_weights
+from limelight.theory.control_games import means_with_sign, sign_moments, size_weights
 
 
 def by_definition(c: np.ndarray, strong: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from limelight.theory.polynomial_game import PolynomialGames
+from limelight.theory.control_games import PolynomialGames
 
 
 def by_definition(games: PolynomialGames, line: int, shape: int, z: np.ndarray) -> float:

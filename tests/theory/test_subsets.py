@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import NumericalError, ParameterError
 from limelight.theory import removal_rankings, removal_search
-from limelight.theory.head_envelopes import Envelope, HeadPoints, envelope_bound
-from limelight.theory.head_optima import head_optima
+from limelight.theory.head_envelopes import Envelope, HeadPoints, envelope_bound, head_optima
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, LowestOutputs
 from limelight.theory.removal_rankings import all_coalitions, beam_search, limits_by_enumeration, sets_of_order

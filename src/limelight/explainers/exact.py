@@ -13,7 +13,7 @@ from limelight.core.threads import one_thread
 from limelight.explainers.method import Bounded, Method, Question, Weights
 from limelight.explainers.output_game import narrowed
 from limelight.inputs.features import Features
-from limelight.models.interface import FoldedView, RatioView
+from limelight.models.interface import FoldedView, RatioView, RatioViewAlong
 from limelight.theory.moments import MOST_REPEATED, Moments
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import ExactValues, moments_of_many, moments_of_one
@@ -25,11 +25,9 @@ if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
 def ratio_game(question: Question[RatioView]) -> RatioGame:
     """The game of masking features, with the quantity of the question as its one class."""
     question = narrowed(question)
-    along = getattr(question.view, "ratio_game_along", None)  # a view may fold one class for less than all of them
-    if along is None:
-        return question.view.ratio_game(question.features).along(question.direction)
-    game: RatioGame = along(question.features, question.direction)
-    return game
+    if isinstance(question.view, RatioViewAlong):
+        return question.view.ratio_game_along(question.features, question.direction)
+    return question.view.ratio_game(question.features).along(question.direction)
 
 
 def folded_document(question: Question[FoldedView]) -> FoldedDocument:

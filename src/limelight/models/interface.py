@@ -387,6 +387,14 @@ class RatioView(Protocol):
 
 
 @runtime_checkable
+class RatioViewAlong(RatioView, Protocol):
+    """Is a ratio game, and folds one class for less than all of them."""
+
+    def ratio_game_along(self, features: Features, direction: Floats) -> RatioGame:
+        """The game with one class, whose logit is Σ_c direction_c · logit_c; the view keeps it."""
+
+
+@runtime_checkable
 class FoldedView(Protocol):
     """Is a single attention layer: one score and C values per head tell all of a token."""
 

@@ -160,7 +160,7 @@ def _moments_of_words(
     stays, n, allowed = ~free, int(free.sum()), tolerance_of_rule(tolerance, len(words) + 2)
     # Word i stands at place first_i + p, counted from 0, with p of the free words up to it kept: one that stays comes
     # behind p free ones and those that stay before it; a free one is the p-th itself.
-    first = np.cumsum(stays) - stays - free
+    first: Integers = np.cumsum(stays) - stays - free
     left, heads = len(free) - n + np.arange(n + 1), range(game.n_heads)
     by_kept = np.ascontiguousarray(size_weights[:, ::-1])
     g_word, g_place, tail = game.g_word[:, words], np.ascontiguousarray(game.g_place), game.tail[:, left]

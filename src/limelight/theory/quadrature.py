@@ -13,26 +13,33 @@ The trapezoid rule in x with step h, scaled by D, is a Riemann sum of φ(y) = ex
 
 For R = 1e9 and 1e-12 the rule has 78 nodes instead of 160, all weights positive.
 
-Where its tolerance is about that of the default precision, the best sum there is (`best_sums`) is taken instead: six to
-eight nodes fewer, which is half of them where denominators differ by a factor of three.
+Where its tolerance is about that of the default precision, the best sum there is is taken instead, from a table: six to
+eight nodes fewer, which is half of them where denominators differ by a factor of three. For each number of terms m
+there is a best sum: its relative error on 1 <= D <= R swings 2m + 1 times between the same two bounds, and no other sum
+of m exponentials stays within them (Braess and Hackbusch, 2005). best_sums.json holds, for m = 3 to 48, the largest R
+for which `ERROR` can be had, and the sum that has it; `benchmarks/best_sums.py` makes it. Each term more multiplies R
+by 1.4. The errors of the table are not believed but bounded, in the tests for every sum.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import NumericalError, ParameterError
-from limelight.theory.best_sums import ERROR, best_sum
 
 UNIT = float(np.finfo(np.float64).eps)
 # The step costs nodes in proportion to log(1/tolerance); the two ends cost a node or two. So the step gets most of it.
 STEP_SHARE, END_SHARE = 0.8, 0.1
 MOST_GAUSS_NODES = 10
+ERROR = 4.0e-12
+"""Relative, of every sum of the table: enough for the default precision, beside the rounding of 5,000 words."""
 BEST_UP_TO = 1e-9
 """Tolerances from the error of the best sums up to here are theirs; a coarser rule has fewer nodes still."""
 
@@ -70,6 +77,21 @@ def exponential_sum(ratio: float, tolerance: float) -> ExponentialSum:
     if best is not None:
         return ExponentialSum(*best, ratio, ERROR + rounding)
     return _trapezoid(ratio, tolerance, rounding)
+
+
+def best_sum(ratio: float) -> tuple[Floats, Floats] | None:
+    """Nodes, increasing, and weights for 1 <= D <= ratio, as few as reach `ERROR`; None beyond the table."""
+    for largest, nodes, weights in table():
+        if ratio <= largest:
+            return nodes, weights
+    return None
+
+
+@cache
+def table() -> list[tuple[float, Floats, Floats]]:
+    """By number of terms: the largest R, nodes and weights."""
+    text = Path(__file__).with_name("best_sums.json").read_text("utf-8")
+    return [(one["ratio"], np.array(one["nodes"]), np.array(one["weights"])) for one in json.loads(text)]
 
 
 def _trapezoid(ratio: float, tolerance: float, rounding: float) -> ExponentialSum:

@@ -1,6 +1,6 @@
 """Certified bounds: how low the output of a ratio game can be when exactly k features are removed.
 
-Three bounds, the highest counts: the heads' own optima (`head_optima`), their convex envelopes (`head_envelopes`), and
+Three bounds, the highest counts: the heads' own optima, their convex envelopes (both in `head_envelopes`), and
 branch and bound on top. What keeps the envelopes from the truth are features that move a head's denominator by much: a
 branch settles such a feature, removed or kept, and the envelopes of what is left are tighter. A branch carries all
 sizes that are still open, and closes a size where its bound reaches the target; so one branching serves many sizes.
@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
-from limelight.theory.head_envelopes import HeadPoints, envelope_bound
-from limelight.theory.head_optima import head_optima
+from limelight.theory.head_envelopes import HeadPoints, envelope_bound, head_optima
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_search import few_enough
 

@@ -21,7 +21,7 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats, Integers, whole_number
 from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
-from limelight.theory.head_optima import head_optima
+from limelight.theory.head_envelopes import head_optima
 from limelight.theory.moments import DEFAULT_TOLERANCE, checked_targets
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs

@@ -15,8 +15,8 @@ from limelight.explainers.sampling.control_variates import OddColumns
 from limelight.explainers.sampling.lime_sampler import LimeSampler
 from limelight.explainers.sampling.regression import augmented_fit
 from limelight.explainers.sampling.shapley_samplers import PairedShapley
+from limelight.theory.control_games import sign_moments, size_weights
 from limelight.theory.lime_kernel import kernel_by_size
-from limelight.theory.odd_game import sign_moments, size_weights
 from limelight.theory.values import lime_limit, shapley
 from reference.enumeration import random_game
 from reference.opaque import Answering, Opaque

@@ -24,7 +24,7 @@ from limelight.explainers.exact import ratio_game
 from limelight.explainers.method import find, options_of
 from limelight.explanation.result import Explanation
 from limelight.inputs.document import Text
-from limelight.models.interface import Classifier, View
+from limelight.models.interface import Classifier, RatioViewAlong, View
 
 PROBE = "a good film, but far too long"
 """What is wrong with a call is wrong for every text: it is found on this one."""
@@ -75,7 +75,7 @@ def read_rows(model: Classifier, rows: Sequence[Row], questions: Questions) -> S
             try:
                 own = questions.resolve(view, methods, skip=True, spare=spare)
                 resolved[i] = own.asking(seed=seed_of(questions.seed, rows[i].id))
-                if hasattr(view, "ratio_game_along") and any(one.implementation.by_size for one in own.chosen):
+                if isinstance(view, RatioViewAlong) and any(one.implementation.by_size for one in own.chosen):
                     for question in resolved[i].questions:
                         ratio_game(question)  # the view keeps it
             except LimelightError as error:

@@ -3,7 +3,7 @@
 A model saturates: most of what a linear surrogate misses is one bend along the line of its linear fit, together with
 the fraction of kept words. Products of the strongest words, or their own part in the bend, are scaled by how strong
 these are: what two weak words do to each other is hardly looked for. The weights of every column are known without
-sampling (`theory.polynomial_game`, `theory.odd_game`).
+sampling (`theory.control_games`).
 
 A guess for one fold of the samples must not have seen that fold, and the line along which a sample bends must not have
 seen that sample: a line that has bends towards it. For LIME with fold k left out, a sample of fold j bends along the
@@ -20,8 +20,13 @@ from itertools import combinations
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
-from limelight.theory.odd_game import means_with_sign, sign_moments, size_weights
-from limelight.theory.polynomial_game import PolynomialGames, inclusion_chances
+from limelight.theory.control_games import (
+    PolynomialGames,
+    inclusion_chances,
+    means_with_sign,
+    sign_moments,
+    size_weights,
+)
 from limelight.theory.values import LimeDesign
 
 FOLDS = 5

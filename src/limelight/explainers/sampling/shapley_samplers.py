@@ -36,7 +36,7 @@ from limelight.explainers.sampling.regression import augmented_fit
 from limelight.explainers.sampling.sampler import Ask, Estimate, Sampler
 from limelight.explainers.sampling.standard_errors import ALL_DETERMINED, DECIDES, Moves, few, with_stderr
 from limelight.inputs.features import Features
-from limelight.theory.odd_game import size_weights
+from limelight.theory.control_games import size_weights
 
 _PER_WORD = 5
 """Samples per word from which residuals of pairs tell how far values are off (benchmarks/stress_settings.py)."""
