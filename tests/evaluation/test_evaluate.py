@@ -158,9 +158,9 @@ def test_sharing_changes_neither_view_nor_answers() -> None:
     plain = view.game(features, "mask")(kept)
     game = shared.game(features, "mask")
     np.testing.assert_array_equal(game(kept), plain)
-    asked, spent = game.asked, answers.spent
+    asked, evaluations = game.asked, answers.evaluations
     np.testing.assert_array_equal(game(kept[::-1]), plain[::-1])
-    assert answers.spent == spent
+    assert answers.evaluations == evaluations
     assert game.asked >= asked
     assert "game" not in vars(view)
 
@@ -326,7 +326,7 @@ def test_what_does_not_fit_the_last_text_is_said_before_the_first_is_judged(
     def judged(*given: object) -> None:
         raise AssertionError("a text was judged")
 
-    monkeypatch.setattr("limelight.evaluation.api.judge", judged)
+    monkeypatch.setattr("limelight.evaluation.api.evaluate_text", judged)
     with pytest.raises(InputError, match="text 2"):
         limelight.evaluate(small_model(), GOOD, ["gxi"], **wrong)
 

@@ -19,8 +19,6 @@ from limelight.evaluation.inference import (
     Interval,
     against,
     compared,
-    mean,
-    paired_difference,
     ratio_of_means,
     texts_needed,
     verdict_of_difference,
@@ -36,6 +34,14 @@ def documents(n: int, seed: int = 0):
     good = denominators * (1.0 - 0.3 * rng.exponential(1.0, n))
     weak = denominators * 0.2 * rng.lognormal(-0.32, 0.8, n)
     return good, weak, denominators
+
+
+def mean(values, **asked):
+    return ratio_of_means(values, np.where(np.isnan(values), np.nan, 1.0), **asked)
+
+
+def paired_difference(first, second, denominators, level=0.95, seed=0):
+    return against(first - second, denominators, level=level, seed=seed)
 
 
 def ratio(numerators, denominators, axis=-1):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import ParameterError
-from limelight.evaluation.contest import contest, holm, least_texts
+from limelight.evaluation.contest import CHANCE, Contest, contest, holm, least_texts
 from limelight.evaluation.inference import LEAST
 from limelight.statistics.closed_range import MOST_ENUMERATED, adjusted_pairs, factor
 from limelight.statistics.sign_flips import ALL_UP_TO, ends, flipped_sums, turned_sums
@@ -80,10 +80,16 @@ def test_copies_are_never_told_apart():
     assert (p[:3, 3] < 0.05).all()
 
 
+def contested(tables) -> Contest:
+    """Methods named by their table and number, with as much to gain on every text."""
+    named = [{f"{i}.{k}": own for k, own in enumerate(values.T)} for i, values in enumerate(tables)]
+    return contest(named, np.ones(len(tables[0])))
+
+
 def test_scores_that_are_all_zero_claim_nothing():
-    (own,) = contest([np.zeros((20, 3))], np.ones(20))
-    assert {decision.verdict for _, decision in own.pairs.values()} == {"equal"}
-    assert not any(decision.told_apart for _, decision in (*own.pairs.values(), *own.chance))
+    own = contested([np.zeros((20, 3))])
+    assert {one.decision.verdict for pair, one in own.found.items() if CHANCE not in pair} == {"equal"}
+    assert not any(one.decision.told_apart for one in own.found.values())
 
 
 def test_the_same_bytes_for_a_seed_and_any_order_of_methods():
@@ -108,19 +114,20 @@ def test_the_smallest_number_of_texts(tables, texts):
     clear = np.arange(1.0, tables[0] + 1.0)
     for n, told in ((texts, True), (texts - 1, False)):
         columns = [np.tile(clear, (n, 1)), *(np.ones((n, own)) for own in tables[1:])]
-        own = contest(columns, np.ones(n))[0]
-        decisions = [decision.told_apart for _, decision in (*own.pairs.values(), *own.chance)]
+        own = contested(columns)
+        assert own.least == texts
+        decisions = [one.decision.told_apart for (name, _), one in own.found.items() if name.startswith("0")]
         assert all(decisions) if told else not all(decisions)
         assert told or n >= LEAST or not any(decisions)
 
 
 def test_fewer_than_six_texts_claim_nothing_at_all():
     for n in range(1, LEAST):
-        (own,) = contest([np.tile([0.5, 0.5, 0.001], (n, 1))], np.ones(n))
-        decisions = [decision for _, decision in (*own.pairs.values(), *own.chance)]
+        own = contested([np.tile([0.5, 0.5, 0.001], (n, 1))])
+        decisions = [one.decision for one in own.found.values()]
         assert {one.verdict for one in decisions} == {"undecided"}
         assert not any(one.told_apart for one in decisions)
-        assert all(np.isnan(comparison.interval.low) for comparison, _ in own.chance)
+        assert all(np.isnan(one.comparison.interval.low) for one in own.found.values())
 
 
 FALSE = 0.06
@@ -231,8 +238,8 @@ def test_holm_by_hand():
 def test_equality_of_all_pairs_is_corrected_together():
     """Ten methods, 45 pairs and ten claims about chance: nine texts of one mind are too few, ten are enough."""
     for n, said in ((10, {"undecided"}), (11, {"equal"})):
-        own = contest([np.full((n, 10), 0.5)], np.ones(n))[0]
-        assert {decision.verdict for _, decision in own.pairs.values()} == said
+        own = contested([np.full((n, 10), 0.5)])
+        assert {one.decision.verdict for pair, one in own.found.items() if CHANCE not in pair} == said
 
 
 def test_bad_input_is_named():

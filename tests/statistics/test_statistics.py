@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
-from limelight.statistics.correlation import bootstrap_mean, correlation, mean_and_spread, ranks
+from limelight.statistics.correlation import (
+    comparisons,
+    correlation,
+    kendall,
+    pearson,
+    rank_correlation,
+    spearman,
+    top_overlap,
+)
+from limelight.statistics.means import bootstrap_mean, mean_and_spread
 
 ROWS = np.round(np.random.default_rng(4).normal(size=(4, 9)), 1)  # rounded: with ties
 
@@ -24,21 +32,21 @@ def naive_kendall(x: np.ndarray, y: np.ndarray) -> float:
 
 def test_pearson_spearman_and_kendall_are_their_definitions() -> None:
     ranked = np.array([[1 + sum(row < v) + (sum(row == v) - 1) / 2 for v in row] for row in ROWS])
-    np.testing.assert_allclose(ranks(ROWS), ranked)
+    assert rank_correlation(ROWS[0], ROWS[1]) == pytest.approx(np.corrcoef(ranked)[0, 1])
     rows = torch.from_numpy(ROWS)
     for found in (correlation(ROWS), pearson(rows)):
         np.testing.assert_allclose(found, np.corrcoef(ROWS))
-    for found in (correlation(ranks(ROWS)), spearman(orders(rows))):
+    for found in (correlation(ranked), spearman(comparisons(rows))):
         np.testing.assert_allclose(found, np.corrcoef(ranked))
     expected = [[naive_kendall(x, y) for y in ROWS] for x in ROWS]
-    np.testing.assert_allclose(kendall(orders(rows)), expected)
+    np.testing.assert_allclose(kendall(comparisons(rows)), expected)
 
 
 def test_a_constant_row_correlates_with_nothing() -> None:
     rows = np.stack([np.full(7, 0.1), np.arange(7.0)])
     assert rows[0].mean() != 0.1  # rounding must not make it look uneven
     both = torch.from_numpy(rows)
-    for found in (correlation(rows), pearson(both), spearman(orders(both)), kendall(orders(both))):
+    for found in (correlation(rows), pearson(both), spearman(comparisons(both)), kendall(comparisons(both))):
         assert math.isnan(float(found[0, 1]))
         assert float(found[1, 1]) == pytest.approx(1.0)
 

@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--model", help="a folder from 'limelight train', or of Hugging Face; default: the embedded model"
     )
-    parser.add_argument("--method", help="ids with commas, or 'all'")
+    parser.add_argument("--method", dest="methods", help="ids with commas, or 'all'")
     parser.add_argument("--measures", help="ids with commas, or 'all'")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--text-column", default="text")
@@ -47,18 +47,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--truncate", action="store_true", help="cut texts that are too long for a Hugging Face model")
     parser.add_argument("--window", action="store_true", help="read texts that are too long in parts")
     given = vars(parser.parse_args(arguments))
-    return status_of(lambda: "\n".join(run(_options(given), Lines()).verdict))
-
-
-def _options(given: dict[str, object]) -> Options:
-    hugging = {name: given.pop(name) for name in ("dtype", "truncate", "window", "kind")}
-    loading = {name: value for name, value in hugging.items() if value}
+    loading = {name: value for name in ("dtype", "truncate", "window", "kind") if (value := given.pop(name))}
     samples = given.pop("samples")
-    for name in ("method", "measures"):
-        typed = given.pop(name)
-        chosen = typed if typed in (None, "all") else [one.strip() for one in str(typed).split(",") if one.strip()]
-        given["methods" if name == "method" else "measures"] = chosen
-    return Options(loading=loading, options={} if samples is None else {"n_samples": samples}, **given)  # type: ignore[arg-type]
+    for name in ("methods", "measures"):
+        if given[name] not in (None, "all"):
+            given[name] = [one.strip() for one in given[name].split(",") if one.strip()]
+    options = Options(loading=loading, options={} if samples is None else {"n_samples": samples}, **given)
+    return status_of(lambda: "\n".join(run(options, Lines()).verdict))
 
 
 if __name__ == "__main__":

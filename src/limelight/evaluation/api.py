@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from limelight.attribution.api import reads_pairs
 from limelight.core.progress import SILENT, Progress
 from limelight.errors import shown
-from limelight.evaluation.evaluate_text import Record, judge
-from limelight.evaluation.plan import CHANCE_ORDERS, Asking, Plan, plan_of
+from limelight.evaluation.evaluate_text import Record, evaluate_text
+from limelight.evaluation.plan import CHANCE_ORDERS, Arguments, Plan, plan_of
 from limelight.evaluation.result import Evaluation, joined
+from limelight.evaluation.run_folder import EvaluationFolder
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted
 from limelight.models.interface import Classifier, Removal
 from limelight.models.outputs import Output
-
-
-class Kept(Protocol):
-    """Where records are kept, so that an interrupted run goes on."""
-
-    def known(self, number: int) -> Record | None: ...
-
-    def keep(self, record: Record) -> None: ...
 
 
 def evaluate(
@@ -66,7 +60,7 @@ def evaluate(
     `chance_orders`: random orders per text where the mean over all of them is not known. The other options are those of
     methods.
     """
-    asking = Asking(
+    asked = Arguments(
         methods=methods,
         measures=measures,
         ids=ids,
@@ -83,25 +77,24 @@ def evaluate(
         seed=seed,
         options=options,
     )
-    return judged(plan_of(model, texts, asking), SILENT if progress is None else progress)
+    return evaluated(plan_of(model, texts, asked), SILENT if progress is None else progress)
 
 
-def judged(
-    plan: Plan, progress: Progress, kept: Kept | None = None, about: Mapping[str, Any] | None = None
+def evaluated(
+    plan: Plan, progress: Progress, folder: EvaluationFolder | None = None, about: Mapping[str, Any] | None = None
 ) -> Evaluation:
-    """Every text of a plan, those that were judged before taken from where they are kept."""
-    records: list[Record] = []
-    known = [None if kept is None else kept.known(number) for number in range(len(plan.texts))]
+    """Every text of a plan evaluated, those of an interrupted run taken from the folder that keeps their records."""
+    known = [None if folder is None else folder.known(number) for number in range(len(plan.texts))]
     for name, why in (*plan.skipped.items(), *plan.unfit.items()):
         progress.say(f"left out: {name}: {why}")
+    records: list[Record] = []
     progress.begin("judging texts", len(plan.texts), sum(record is not None for record in known))
     try:
         for number, before in enumerate(known):
-            record = before
-            if record is None:
-                record = judge(plan, number)
-                if kept is not None:
-                    kept.keep(record)
+            record = evaluate_text(plan, number) if before is None else before
+            if before is None:
+                if folder is not None:
+                    folder.keep(record)
                 progress.advance()
             records.append(record)
     finally:
@@ -109,7 +102,7 @@ def judged(
     said = [_said(text) for text in plan.texts]
     first = {text: number for number, text in reversed(list(enumerate(said)))}
     return joined(
-        {**_about(plan, records), **(about or {})},
+        {**_about(plan, records, copies=len(said) - len(first)), **(about or {})},
         [_document(record, first[said[record.number]]) for record in records],
         _methods(plan, records),
         [record.values for record in records],
@@ -127,41 +120,40 @@ def _document(record: Record, first: int) -> dict[str, Any]:
     return said if first == record.number else {**said, "copy_of": first}
 
 
-def _about(plan: Plan, records: Sequence[Record]) -> dict[str, Any]:
+def _about(plan: Plan, records: Sequence[Record], copies: int) -> dict[str, Any]:
     import limelight
 
-    asking = plan.asking
-    notices = [f"text {record.id}: {notice}" for record in records for notice in record.notices]
+    asked = plan.arguments
     noise = [record.noise for record in records if record.noise > 0.0]
     return {
         "limelight": limelight.__version__,
         "texts": len(records),
-        "labels": list(plan.explainer.model.labels),
+        "labels": list(plan.model.labels),
         "kind": plan.kind,
-        "pairs": plan.pairs,
+        "pairs": reads_pairs(plan.model),
         "windows": len(plan.in_windows),
         "cut": len(plan.cut),
-        "copies": len(plan.texts) - len(set(map(_said, plan.texts))),
+        "copies": copies,
         "noise": {"texts": len(noise), "moved": float(np.mean(noise)) if noise else 0.0},
-        "target": asking.target,
-        "features": asking.features if isinstance(asking.features, str) else "spans",
+        "target": asked.target,
+        "features": asked.features if isinstance(asked.features, str) else "spans",
         "output": plan.output,
         "outputs": list(plan.outputs),
-        "removal": plan.explainer.request.removal,
+        "removal": plan.request.removal,
         "removals": list(plan.removals),
         "measures": [one.id for one in plan.measures],
-        "limits": asking.limits,
-        "steps": asking.steps,
-        "chance_orders": asking.chance_orders,
-        "seed": asking.seed,
-        "options": dict(asking.options),
-        "skipped": dict(plan.skipped),
+        "limits": asked.limits,
+        "steps": asked.steps,
+        "chance_orders": asked.chance_orders,
+        "seed": asked.seed,
+        "options": dict(asked.options),
+        "skipped": plan.skipped,
         "unfit": dict(plan.unfit),
-        "notices": [*_unflippable(plan, records), *notices],
-        "inputs": {
-            "given": sum(record.given for record in records),
-            "distinct": sum(record.distinct for record in records),
-        },
+        "notices": [
+            *_unflippable(plan, records),
+            *(f"text {record.id}: {notice}" for record in records for notice in record.notices),
+        ],
+        "inputs": {name: sum(getattr(record, name) for record in records) for name in ("given", "distinct")},
     }
 
 
@@ -170,7 +162,7 @@ def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
     held = sum(record.holds for record in records)
     if plan.kind == "regression" or held == len(records):
         return []
-    whose = "its likeliest label" if plan.asking.target is None else shown(plan.asking.target)
+    whose = "its likeliest label" if plan.arguments.target is None else shown(plan.arguments.target)
     says = "gives a probability of one half or more to" if plan.kind == "multi-label" else "predicts"
     if not held:
         return [
@@ -182,14 +174,14 @@ def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
 
 def _methods(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     """How each method was made, over the texts that it explained."""
-    names = dict.fromkeys([*(one.id for one in plan.methods), *plan.elsewhere])
+    names = dict.fromkeys([*(one.id for one in plan.methods), *plan.external])
     methods = {}
     for name in names:
         own = [record.methods[name] for record in records if name in record.methods]
         if own:
             methods[name] = {
                 **{field: own[0][field] for field in ("label", "signed", "elsewhere", "removal")},
-                "accuracy": _all_of(one["accuracy"] for one in own),
+                "accuracy": _either(one["accuracy"] for one in own),
                 "samples": own[0].get("samples"),
                 "texts": len(own),
                 **{field: _mean(one.get(field) for one in own) for field in ("error", "evaluations", "seconds")},
@@ -197,7 +189,7 @@ def _methods(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]
     return methods
 
 
-def _all_of(values: Iterable[Any]) -> Any:
+def _either(values: Iterable[Any]) -> Any:
     found = list(dict.fromkeys(values))
     return found[0] if len(found) == 1 else " or ".join(map(str, found))
 
@@ -205,6 +197,3 @@ def _all_of(values: Iterable[Any]) -> Any:
 def _mean(values: Iterable[Any]) -> float | None:
     known = [float(value) for value in values if value is not None]
     return float(np.mean(known)) if known else None
-
-
-Judge = Callable[[Plan, int], Record]

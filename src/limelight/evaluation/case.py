@@ -1,4 +1,4 @@
-"""One text under judgement: what each method says of it, and what the model says when words are removed.
+"""A case: one text, what each method says of it, and what the model says when words are removed.
 
 Steps are the numbers of words that are removed, or kept, the same for every method. The area of a curve is its mean
 over k = 1 … d words, whichever of them were computed: between two steps it is a straight line.
@@ -9,33 +9,40 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from limelight.attribution.request import Resolved
+from limelight.attribution.run import explanations
 from limelight.core.arrays import Array, Floats, Integers
-from limelight.evaluation.explainer import Explainer
-from limelight.evaluation.measure import Key, Order
-from limelight.evaluation.shared_answers import Answers, each_alone, only_first, without_first
+from limelight.core.threads import one_thread
+from limelight.errors import CapabilityError, NumericalError, TooLargeError
+from limelight.evaluation.measure import Order, Score, score
+from limelight.evaluation.shared_answers import Answers, along
 from limelight.explanation.result import Explanation, Prediction
-from limelight.inputs.document import Span, Text
-from limelight.inputs.features import Features
-from limelight.models.interface import RatioView, Removal, View
+from limelight.inputs.features import NOBODY, Features
+from limelight.models.interface import Memo, RatioView, Removal, SeenAlong, View
 from limelight.models.outputs import Output, Quantity
+from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_rankings import all_coalitions
+from limelight.theory.subsets import size_means
+
+if TYPE_CHECKING:
+    from limelight.evaluation.plan import Plan
 
 PARTS = (0.05, 0.1, 0.2, 0.5)
-"""Parts of the words at which curves are also read."""
+"""Fractions of the words at which curves are also read."""
 GRID = tuple(i / 20 for i in range(1, 21))
 """Where the curves of a report are drawn."""
-TOWARDS: Order = "towards"
-ABSOLUTE: Order = "absolute"
+CANNOT = (CapabilityError, NumericalError, TooLargeError)
+"""What a method may say of one text, while the others go on."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What one method says of a text: a weight per feature. `explanation` is None where it was made elsewhere."""
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """What one method says of a text: a weight per feature. `explanation` is None for a method from outside."""
 
     name: str
     label: str
@@ -46,96 +53,122 @@ class Judged:
     @property
     def own_order(self) -> Order:
         """How its words are ranked in the table that is its own."""
-        return TOWARDS if self.signed else ABSOLUTE
+        return own_order(self.signed)
+
+    def worth(self, order: Order) -> Floats:
+        """What words are ranked by, the largest first."""
+        return np.abs(self.weights) if order == "absolute" else self.weights
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is known of a text beside its words."""
-
-    rationale: tuple[Span, ...] | None = None
-    counterfactual: Text | None = None
+def own_order(signed: bool) -> Order:
+    """How the words of a method are ranked in the table that is its own."""
+    return "towards" if signed else "absolute"
 
 
-@dataclass
+@dataclass(eq=False)
 class Case:
-    """A text, the methods' weights, and the model's answers so far.
+    """Text `number` of a plan, the methods' weights, and the model's answers so far.
 
-    `resolved` explains this text again with another seed or other options, and `explainer` a variant of it or another
-    model.
+    `resolved` explains this text again with another seed or other options.
     """
 
+    plan: Plan
     number: int
-    id: int | str
-    text: Text
     view: View
     features: Features
     prediction: Prediction
     target: int
-    output: Output
-    outputs: tuple[Output, ...]
-    judged: Mapping[str, Judged]
+    entries: Sequence[Entry]
     answers: Mapping[Removal, Answers]
-    beside: Beside
-    seed: int
-    chance_orders: int
-    limits: str
-    most_steps: int | None
-    texts_outputs: Floats
-    rationale_share: float
-    explainer: Explainer
     resolved: Resolved
-    _memo: dict[Any, Any] = field(default_factory=dict)
+    memo: Memo = field(default_factory=Memo)
+
+    def __post_init__(self) -> None:
+        self.d, self.text = len(self.features), self.plan.texts[self.number]
+        self.output, self.outputs = self.plan.output, self.plan.outputs
+        self.removals = tuple(self.answers)
+        self.seed = self.plan.arguments.seed
 
     # ── the words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def d(self) -> int:
-        return len(self.features)
-
-    @property
-    def removals(self) -> tuple[Removal, ...]:
-        return tuple(self.answers)
-
-    @property
+    @cached_property
     def steps(self) -> Integers:
         """How many words are gone: all numbers, or so many of them that lie at equal distances, and PARTS."""
-        most = self.d if self.most_steps is None else self.most_steps
-        if self.d <= most:
+        most = self.plan.arguments.steps
+        if most is None or self.d <= most:
             return np.arange(self.d + 1)
         places = np.rint(np.linspace(0, self.d, most + 1)).astype(np.int64)
         return np.unique([*places, *(self.step_of(part) for part in PARTS)])
 
     def step_of(self, part: float) -> int:
-        """The number of words that a part of them is: at least one."""
+        """The number of words that a fraction of them is: at least one."""
         return max(1, math.ceil(part * self.d - 1e-9))
 
     def rng(self, purpose: int) -> np.random.Generator:
         """Draws of this text, whatever other texts there are."""
         return np.random.default_rng([self.seed, self.number, purpose])
 
-    def order(self, weights: Floats, order: Order) -> Integers:
-        """Features, those that go first first; ties in one random order, the same for all methods."""
-        ties = self._once("ties", lambda: self.rng(0).permutation(self.d))
-        worth = np.abs(weights) if order == ABSOLUTE else weights
-        return np.lexsort((ties, -worth)).astype(np.int64)
+    @cached_property
+    def _ties(self) -> Integers:
+        return self.rng(0).permutation(self.d)
 
-    def orders(self) -> Iterator[tuple[Judged, Order]]:
+    def ranking(self, entry: Entry, order: Order) -> Integers:
+        """Features, those that go first first; ties in one random order, the same for all methods."""
+        return np.lexsort((self._ties, -entry.worth(order))).astype(np.int64)
+
+    def orders(self) -> Iterator[tuple[Entry, Order]]:
         """All methods by absolute value, and the signed ones by what speaks for the target."""
-        for one in self.judged.values():
+        for one in self.entries:
             if one.signed:
-                yield one, TOWARDS
-            yield one, ABSOLUTE
+                yield one, "towards"
+            yield one, "absolute"
+
+    @property
+    def signed(self) -> list[Entry]:
+        return [one for one in self.entries if one.signed]
+
+    @property
+    def explained(self) -> list[Entry]:
+        """Methods that can be asked again."""
+        return [one for one in self.entries if one.explanation is not None]
+
+    @property
+    def sampled(self) -> list[Entry]:
+        """Methods whose weights vary with the seed."""
+        return [one for one in self.entries if one.explanation is not None and one.explanation.stderr is not None]
+
+    def owned_words(self) -> Integers:
+        """The numbers of the document's words that belong to a feature."""
+        return np.flatnonzero(self.features.owners != NOBODY)
+
+    def again(self, resolved: Resolved, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Explanation]]:
+        """These methods, each with its explanation of another question, where it has one."""
+        for entry in entries:
+            try:
+                yield entry, explanations(resolved.only(entry.name))[0]
+            except CANNOT:
+                continue
+
+    def resolve(self, view: View) -> Resolved | None:
+        """The same question about another text or model; None where it cannot be asked."""
+        try:
+            return self.plan.resolve(view, self.prediction.labels[self.target])
+        except CANNOT:
+            return None
 
     # ── outputs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def quantity(self, output: Output) -> Quantity:
         return Quantity(len(self.prediction.labels), self.target, None, output, self.prediction.kind)
 
-    @property
+    def value(self, output: Output, logits: Floats) -> float:
+        """An output of a text with these logits (C,)."""
+        return float(self.quantity(output).of(logits[None])[0])
+
+    @cached_property
     def whole(self) -> Mapping[Output, float]:
         """Each output of the whole text."""
-        return {o: float(self.quantity(o).of(self.prediction.logits[None])[0]) for o in self.outputs}
+        return {output: self.value(output, self.prediction.logits) for output in self.outputs}
 
     def rounding(self, output: Output) -> float:
         """A difference of two outputs that is no more than this may be rounding."""
@@ -152,46 +185,37 @@ class Case:
             return np.asarray(logits[:, self.target] >= 0.0)
         return np.asarray(logits.argmax(axis=1) == self.target)
 
-    def want_curves(self, order: Integers, *, kept: bool) -> None:
+    def want(self, ranking: Integers, *, kept: bool = False) -> None:
+        """The curve of a ranking will be asked for, under each removal."""
         for answers in self.answers.values():
-            answers.want((only_first if kept else without_first)(order, self.steps))
+            answers.want(along(ranking, self.steps, kept=kept))
 
-    def logits_along(self, order: Integers, removal: Removal, *, kept: bool = False) -> Floats:
-        """At each step: the first words of the order removed, or they alone kept."""
-        name = ("logits", order.tobytes(), removal, kept)
-        chosen = (only_first if kept else without_first)(order, self.steps)
-        return cast(Floats, self._once(name, lambda: self.answers[removal](chosen)))
+    def logits_along(self, ranking: Integers, removal: Removal, *, kept: bool = False) -> Floats:
+        """At each step: the first words of the ranking removed, or they alone kept."""
+        name = ("logits", ranking.tobytes(), removal, kept)
+        return self.memo.get(name, lambda: self.answers[removal](along(ranking, self.steps, kept=kept)))
 
-    def curve(self, order: Integers, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
+    def curve(self, ranking: Integers, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
         """The output after 0, 1, … d words: (d + 1,)."""
-        at_steps = self.quantity(output).of(self.logits_along(order, removal, kept=kept))
-        return self.at_all(at_steps)
+        return self.at_all(self.quantity(output).of(self.logits_along(ranking, removal, kept=kept)))
 
     def at_all(self, at_steps: Floats) -> Floats:
         return np.interp(np.arange(self.d + 1), self.steps, at_steps)
 
-    def curve_of(self, judged: Judged, order: Order, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
-        return self.curve(self.order(judged.weights, order), removal, output, kept=kept)
+    # ── random rankings ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def losses_alone(self, removal: Removal, output: Output) -> Floats:
-        """What the output loses when each feature is removed by itself: (d,)."""
-        logits = self.answers[removal](each_alone(self.d))
-        return self.whole[output] - self.quantity(output).of(logits)
+    @cached_property
+    def random_rankings(self) -> list[Integers]:
+        """In pairs, a ranking and its reverse: what one removes first the other removes last."""
+        rng, count, drawn = self.rng(1), self.plan.arguments.chance_orders, []
+        for _ in range((count + 1) // 2):
+            ranking = rng.permutation(self.d)
+            drawn += [ranking, ranking[::-1].copy()]
+        return drawn[:count]
 
-    # ── random orders ─────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def random_orders(self) -> list[Integers]:
-        """In pairs, an order and its reverse: what one removes first the other removes last."""
-
-        def draw() -> list[Integers]:
-            rng, drawn = self.rng(1), []
-            for _ in range((self.chance_orders + 1) // 2):
-                order = rng.permutation(self.d)
-                drawn += [order, order[::-1].copy()]
-            return drawn[: self.chance_orders]
-
-        return cast(list[Integers], self._once("random orders", draw))
+    def want_random(self) -> None:
+        for ranking in self.random_rankings:
+            self.want(ranking)
 
     def has_exact_chance(self, removal: Removal, output: Output) -> bool:
         """Whether the mean over all sets of each size is known without drawing any."""
@@ -200,43 +224,43 @@ class Case:
     def enumerate(self, removal: Removal) -> None:
         """The outputs of all sets of words will be known under this removal: chance is then exact, too."""
         self.answers[removal].want(all_coalitions(self.d))
-        self._memo["enumerated", removal] = True
+        self.memo.get(("enumerated", removal), lambda: True)
 
     def is_enumerated(self, removal: Removal) -> bool:
-        return ("enumerated", removal) in self._memo
+        return self.memo.known(("enumerated", removal)) is not None
 
     def chance(self, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
         """The mean output when 0, 1, … d words are removed at random, or they alone kept: (d + 1,)."""
-        return cast(Floats, self._once(("chance", removal, output, kept), lambda: self._chance(removal, output, kept)))
+        return self.memo.get(("chance", removal, output, kept), lambda: self._chance(removal, output, kept))
 
     def _chance(self, removal: Removal, output: Output, kept: bool) -> Floats:
         """Read at the same steps as the curves of methods."""
         if self.has_exact_chance(removal, output):
-            from limelight.evaluation.limits import exact_chance
-
-            exact = cast(Floats, self._once(("exact chance", output), lambda: exact_chance(self, output)))
+            exact = self.memo.get(("exact chance", output), lambda: self._exact_chance(output))
             return self.at_all((exact[::-1] if kept else exact)[self.steps])
         if self.is_enumerated(removal):
             kept_sets = all_coalitions(self.d)
             outputs, sizes = self.quantity(output).of(self.answers[removal](kept_sets)), kept_sets.sum(axis=1)
             means = np.bincount(sizes, outputs) / np.bincount(sizes)  # with 0, 1, … d words kept
             return self.at_all((means if kept else means[::-1])[self.steps])
-        mean: Floats = np.mean([self.curve(order, removal, output) for order in self.random_orders], axis=0)
+        mean: Floats = np.mean([self.curve(own, removal, output) for own in self.random_rankings], axis=0)
         return mean[::-1] if kept else mean
 
-    # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    def _exact_chance(self, output: Output) -> Floats:
+        with one_thread():
+            return size_means(self.ratio_game(output), 0)
 
-    def key(self, measure: str, part: str = "", **names: str) -> Key:
-        return Key(measure, part, **names)
+    def ratio_game(self, output: Output) -> RatioGame:
+        """The game of masking words on a single attention layer, with the output as its one class."""
+        direction = self.quantity(output).direction_at(self.prediction.logits[None])[0]
+        view = self.view.seen_along(direction) if isinstance(self.view, SeenAlong) else self.view
+        game = cast(RatioView, view).ratio_game(self.features)
+        return game if view is not self.view else game.along(direction)
 
-    def _once(self, name: Any, compute: Any) -> Any:
-        if name not in self._memo:
-            self._memo[name] = compute()
-        return self._memo[name]
-
-    def once(self, name: Any, compute: Any) -> Any:
-        """What measures share."""
-        return self._once(("shared", name), compute)
+    def scores_at(self, curve: Floats, parts: Sequence[float], before: str = "", **place: str) -> Iterator[Score]:
+        """The values of a curve at these fractions of the words."""
+        for part in parts:
+            yield score(f"{before}{part_name(part)}", curve[self.step_of(part)], **place)
 
 
 def area(curve: Floats) -> float:
@@ -249,5 +273,5 @@ def part_name(part: float) -> str:
 
 
 def spread_parts(own: bool) -> Sequence[float]:
-    """At which parts a curve is read: all of the grid for what a report draws."""
+    """At which fractions a curve is read: all of the grid for what a report draws."""
     return GRID if own else PARTS

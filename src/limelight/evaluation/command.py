@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,48 +19,37 @@ import limelight
 from limelight.attribution.api import view_of
 from limelight.core.arrays import whole_number
 from limelight.core.progress import Progress
-from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
-from limelight.evaluation.api import judged
+from limelight.errors import DataError, InputError, UnknownNameError, shown
+from limelight.evaluation.api import evaluated
 from limelight.evaluation.external import read_table
-from limelight.evaluation.plan import CHANCE_ORDERS, Asking, plan_of
+from limelight.evaluation.measure import measures
+from limelight.evaluation.plan import Arguments, plan_of
 from limelight.evaluation.result import Evaluation
 from limelight.evaluation.run_folder import EvaluationFolder
-from limelight.inputs.document import Text
 from limelight.models.interface import Classifier
 from limelight.storage.labelled_texts import read_rows
+from limelight.storage.tables import is_identifier
 
 EXAMPLES = 5
 """Texts on which methods disagree most, with a page each."""
 _NAMED = 5
 
 
-@dataclass(frozen=True)
-class Options:
-    """What was asked for."""
+@dataclass(frozen=True, kw_only=True)
+class Options(Arguments):
+    """The options of the command: arguments of `evaluate`, and where texts and model come from. `elsewhere`: a file."""
 
     data: Path
     out: Path
     model: str | None = None
     loading: Mapping[str, Any] = field(default_factory=dict)
-    methods: Sequence[str] | str | None = None
-    measures: Sequence[str] | str | None = None
     documents: int = 200
     text_column: str = "text"
     second_column: str | None = None
     id_column: str | None = None
     rationale_column: str | None = None
     counterfactual_column: str | None = None
-    elsewhere: Path | None = None
-    target: str | None = None
-    features: str = "words"
-    removal: Any = None
-    output: Any = None
-    limits: str = "auto"
-    steps: int | None = None
-    chance_orders: int = CHANCE_ORDERS
-    seed: int = 0
     device: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run(options: Options, progress: Progress) -> Evaluation:
@@ -74,49 +63,30 @@ def run(options: Options, progress: Progress) -> Evaluation:
     with folder.writing():
         rows, left_out = _readable(model, rows, progress)
         ids = [row["id"] for row in rows]
-        asking = Asking(
-            methods=options.methods,
-            measures=options.measures,
+        edited = _text if options.second_column is None else _pair
+        asked = replace(
+            options,
             ids=ids,
-            target=options.target,
-            features=options.features,
-            removal=options.removal,
-            output=options.output,
             rationales=_beside(options.rationale_column, rows, _marks),
-            counterfactuals=_beside(
-                options.counterfactual_column, rows, _text if options.second_column is None else _pair
-            ),
+            counterfactuals=_beside(options.counterfactual_column, rows, edited),
             elsewhere=None if options.elsewhere is None else read_table(options.elsewhere, ids),
-            limits=options.limits,
-            steps=options.steps,
-            chance_orders=options.chance_orders,
-            seed=options.seed,
-            options=options.options,
         )
-        plan = plan_of(model, [row["text"] for row in rows], asking)
+        plan = plan_of(model, [row["text"] for row in rows], asked)
         model_name, model_digest = _model(options.model)
         loading = dict(options.loading)
         said = f"{plan.digest} {model_digest} {sorted(loading.items())} {limelight.__version__}"
-        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
-        about = {
-            "data": options.data.name,
-            "model": model_name,
+        about = {"data": options.data.name, "model": model_name}
+        settings = {
             "loading": loading,
             "documents": len(rows),
             "seed": options.seed,
-            "methods": [one.id for one in plan.methods] + list(plan.elsewhere),
+            "methods": [one.id for one in plan.methods] + list(plan.external),
             "measures": [one.id for one in plan.measures],
         }
-        folder.claim(digest, about)
+        folder.claim(hashlib.sha256(said.encode()).hexdigest()[:16], {**about, **settings})
         started = time.perf_counter()
-        told = {
-            "data": about["data"],
-            "model": model_name,
-            "date": str(date.today()),
-            "device": _machine(model),
-            "left_out": left_out,
-        }
-        evaluation = judged(plan, progress, folder, told)
+        made = {"date": str(date.today()), "device": _machine(model), "left_out": left_out}
+        evaluation = evaluated(plan, progress, folder, {**about, **made})
         progress.say(f"judged in {time.perf_counter() - started:.1f} s")
         folder.write_evaluation(evaluation)
         write_report(folder, evaluation)
@@ -138,7 +108,8 @@ def write_report(folder: EvaluationFolder, evaluation: Evaluation) -> None:
 def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
     """The numbers of the texts on which methods agree least: the lowest mean τ over pairs of methods with signs."""
     signed = [name for name, own in evaluation.methods.items() if own["signed"]]
-    keys = [key for key in evaluation.keys if key.measure == "agreement" and key.part == "τ"]
+    likeness = {(one.id, one.pairs) for one in measures() if one.pairs}
+    keys = [key for key in evaluation.keys if key[:2] in likeness]
     among = [key for key in keys if key.method in signed and key.other in signed] or keys
     if not among:
         return []
@@ -153,10 +124,10 @@ def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
 
 def _rows(options: Options) -> list[dict[str, Any]]:
     """As many rows as asked for, drawn by the seed, in the order of the file."""
-    beside = (options.second_column, options.id_column, options.rationale_column, options.counterfactual_column)
-    wanted = [options.text_column, *(name for name in beside if name is not None)]
+    texts = [name for name in (options.text_column, options.second_column) if name is not None]
+    beside = (options.id_column, options.rationale_column, options.counterfactual_column)
     try:
-        rows = read_rows(options.data, wanted)
+        rows = read_rows(options.data, [*texts, *(name for name in beside if name is not None)])
     except UnknownNameError as error:
         if options.text_column != "text" or f" {shown('text')}:" not in str(error):
             raise
@@ -170,26 +141,21 @@ def _rows(options: Options) -> list[dict[str, Any]]:
     found = []
     for i in chosen:
         row = rows[i]
-        first = _string(options, row, options.text_column, i + 1)
-        text: Text = first
-        if options.second_column is not None:
-            text = first, _string(options, row, options.second_column, i + 1)
+        text = tuple(_string(options.data, row[column], column, i + 1) for column in texts)
         id = i + 1 if options.id_column is None else row[options.id_column]
-        if not isinstance(id, int | str) or isinstance(id, bool) or id == "":
+        if not is_identifier(id) or id == "":
             raise DataError(f"{options.data}: row {i + 1} has the id {id!r:.40}; ids are whole numbers or strings")
-        found.append({"text": text, "id": id, "columns": row})
+        found.append({"text": text if len(texts) > 1 else text[0], "id": id, "columns": row})
     return found
 
 
-def _string(options: Options, row: Mapping[str, Any], column: str, number: int) -> Any:
+def _string(data: Path, value: Any, column: str, row: int) -> str | None:
     """A text; None where the row has none, which is left out like any other text that cannot be read."""
-    value = row[column]
     if value is None or value != value:  # pandas writes a missing text as a number that is none
         return None
     if not isinstance(value, str):
         raise DataError(
-            f"{options.data}: column {column!r} must hold texts, but row {number} is {value!r:.40}; name the "
-            "right column"
+            f"{data}: column {column!r} must hold texts, but row {row} is {value!r:.40}; name the right column"
         )
     return value
 
@@ -219,36 +185,27 @@ def _beside(column: str | None, rows: Sequence[Mapping[str, Any]], read: Any) ->
     return None if column is None else [read(row["columns"][column], row["id"]) for row in rows]
 
 
-def _marks(value: Any, id: int | str) -> Any:
-    """A list, or one that is written as JSON."""
-    if isinstance(value, str):
-        if not value.strip():
-            return None
-        try:
-            return json.loads(value)
-        except ValueError as error:
-            raise DataError(
-                f"the rationale of text {shown(id)} must be a list of spans, or of zeros and ones, as JSON: "
-                f"got {shown(value)}"
-            ) from error
-    return value
-
-
 def _text(value: Any, id: int | str) -> Any:
     return None if value is None or (isinstance(value, str) and not value.strip()) else value
 
 
+def _marks(value: Any, id: int | str) -> Any:
+    return _from_json(value, f"the rationale of text {shown(id)} must be a list of spans, or of zeros and ones")
+
+
 def _pair(value: Any, id: int | str) -> Any:
-    """A list of two texts, or one that is written as JSON."""
-    value = _text(value, id)
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError as error:
-            raise DataError(
-                f"the counterfactual of text {shown(id)} must be a list of two texts, as JSON: got {shown(value)}"
-            ) from error
+    value = _from_json(value, f"the counterfactual of text {shown(id)} must be a list of two texts")
     return tuple(value) if isinstance(value, list) else value
+
+
+def _from_json(value: Any, must_be: str) -> Any:
+    """A list, or one that is written as JSON; None where there is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value) if value.strip() else None
+    except ValueError as error:
+        raise DataError(f"{must_be}, as JSON: got {shown(value)}") from error
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -258,21 +215,16 @@ def _loaded(options: Options) -> Any:
     """The model on the device that was asked for: Hugging Face's are loaded there, limelight's own moved."""
     import torch
 
+    from limelight.core.device import find_device
+    from limelight.models.load import is_huggingface
+
     loading, device = dict(options.loading), options.device
     if options.second_column is not None:
         loading["pairs"] = True
-    if device is not None and options.model is not None:
-        try:
-            return limelight.load(options.model, device=device, **loading)
-        except ParameterError as error:
-            if "only Hugging Face models" not in str(error):
-                raise
+    if device is not None and is_huggingface(options.model):
+        loading["device"] = device
     model = limelight.load(options.model, **loading)
-    if isinstance(model, torch.nn.Module) and device is not None:
-        from limelight.core.device import find_device
-
-        return model.to(find_device(device)).eval()
-    return model
+    return model.to(find_device(device)).eval() if isinstance(model, torch.nn.Module) and device is not None else model
 
 
 def _model(name: str | None) -> tuple[str, str]:

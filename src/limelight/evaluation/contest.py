@@ -16,55 +16,87 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.evaluation.inference import LEAST, MARGIN, Comparison, Decision, compared, verdict_of_difference
+from limelight.evaluation.inference import LEAST, MARGIN, Comparison, Decision, Verdict, compared, verdict_of_difference
 from limelight.statistics.closed_range import adjusted_pairs, factor
 from limelight.statistics.sign_flips import FLIPS
 
 ALPHA = 0.05
+CHANCE = ""
+"""The name under which chance takes part."""
 _FLIPS_PER_CLAIM = 50
 """So that a share of one flip stays below 5 % after the correction of all claims of equality."""
-Judged = tuple[Comparison, Decision]
-"""How two methods compare on their own texts, and what may be claimed beside all other claims."""
+_TURNED: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two methods on the texts that all methods explain. The decision's p-values are adjusted for all claims.
+
+    `comparison` is of the first less the second, and not adjusted.
+    """
+
+    first: str
+    second: str
+    comparison: Comparison
+    decision: Decision
+
+    @property
+    def told_apart(self) -> bool:
+        return self.decision.verdict in _TURNED
+
+    @property
+    def turned(self) -> Compared:
+        """The same pair, named the other way round."""
+        own, verdict = self.comparison.interval, self.decision.verdict
+        return Compared(
+            self.second,
+            self.first,
+            replace(self.comparison, interval=replace(own, value=-own.value, low=-own.high, high=-own.low)),
+            replace(self.decision, verdict=_TURNED.get(verdict, verdict)),
+        )
 
 
 @dataclass(frozen=True)
 class Contest:
-    """One table's methods by number: each pair (a, b), a before b, and each method against chance."""
+    """All pairs of each table's methods and each method beside chance, on so many texts.
 
-    pairs: Mapping[tuple[int, int], Judged]
-    chance: Sequence[Judged]
+    `least`: the fewest texts with which any two of these methods could be told apart.
+    """
+
+    found: Mapping[tuple[str, str], Compared]
+    texts: int
+    least: int = LEAST
+
+    @property
+    def methods(self) -> list[str]:
+        return [first for first, second in self.found if second == CHANCE]
+
+    def pair(self, first: str, second: str) -> Compared:
+        return self.found[first, second] if (first, second) in self.found else self.found[second, first].turned
 
 
 def contest(
-    tables: Sequence[Floats], room: Floats, margin: float = MARGIN, seed: int = 0, alpha: float = ALPHA
-) -> list[Contest]:
-    """Each table (texts, K) of what methods gain, on the same texts, of which `room` (texts,) says what can be gained.
+    tables: Sequence[Mapping[str, Floats]], room: Floats, margin: float = MARGIN, seed: int = 0, alpha: float = ALPHA
+) -> Contest:
+    """Compare methods, given by what each gains (texts,) on the same texts; `room` (texts,) is what can be gained.
 
     Methods of different tables are not compared.
     """
-    with_chance = [np.concatenate([values, np.zeros((len(values), 1))], axis=1) for values in tables]
-    pairs = [list(combinations(range(values.shape[1]), 2)) for values in with_chance]
-    claims, total = sum(map(len, pairs)), sum(values.shape[1] for values in with_chance)
-    flips = max(FLIPS, _FLIPS_PER_CLAIM * claims)
-    differences = [values[:, a] - values[:, b] for values, own in zip(with_chance, pairs, strict=True) for a, b in own]
-    seen = compared(np.stack(differences, axis=1), room, seed=seed, margin=margin, flips=flips)
+    with_chance = [{**gains, CHANCE: np.zeros(len(room))} for gains in tables]
+    pairs = [(gains, pair) for gains in with_chance for pair in combinations(gains, 2)]
+    total = sum(map(len, with_chance))
+    flips = max(FLIPS, _FLIPS_PER_CLAIM * len(pairs))
+    differences = np.stack([gains[first] - gains[second] for gains, (first, second) in pairs], axis=1)
+    seen = compared(differences, room, seed=seed, margin=margin, flips=flips)
     equal = holm([one.p_equal for one in seen])
-    least = least_texts([values.shape[1] for values in tables], alpha)
-    found, start = [], 0
-    for p, own in zip(adjusted_pairs(with_chance, seed), pairs, strict=True):
-        judged = {}
-        for place, (a, b) in enumerate(own, start):
-            adjusted = replace(seen[place], p=float(p[a, b]), p_equal=float(equal[place]))
-            judged[a, b] = (seen[place], verdict_of_difference(adjusted, alpha, factor(2, total), claims, least))
-        start += len(own)
-        chance = len(p) - 1
-        found.append(
-            Contest(
-                {ab: one for ab, one in judged.items() if ab[1] != chance},
-                [judged[a, chance] for a in range(chance)],
-            )
-        )
-    return found
+    adjusted = adjusted_pairs([np.stack(list(gains.values()), axis=1) for gains in with_chance], seed)
+    p_values = np.concatenate([own[np.triu_indices(len(own), k=1)] for own in adjusted])
+    least = least_texts([len(gains) for gains in tables], alpha)
+    found = {}
+    for (_, pair), one, p, p_equal in zip(pairs, seen, p_values, equal, strict=True):
+        own = replace(one, p=float(p), p_equal=float(p_equal))
+        found[pair] = Compared(*pair, one, verdict_of_difference(own, alpha, factor(2, total), len(pairs), least))
+    return Contest(found, len(room), least)
 
 
 def least_texts(tables: Sequence[int], alpha: float = ALPHA) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from limelight.core.arrays import Floats
-from limelight.evaluation.case import GRID, part_name
-from limelight.evaluation.measure import Key
+from limelight.evaluation.case import GRID, own_order, part_name
+from limelight.evaluation.measure import Key, Measure
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
@@ -30,25 +29,22 @@ class Curve:
     high: Floats
 
 
-def curves_of(evaluation: Evaluation, measure: str, removal: str) -> list[Curve]:
+def curves_of(evaluation: Evaluation, measure: Measure, removal: str) -> list[Curve]:
     """Each method in the order of its own table, chance, and the best possible where it is known for all texts."""
-    return list(_curves(evaluation, measure, removal))
-
-
-def _curves(evaluation: Evaluation, measure: str, removal: str) -> Iterator[Curve]:
-    output = evaluation.summary.output
-    place = {"removal": removal, "output": output}
+    parts = [part_name(part) for part in GRID]
+    place = {"removal": removal, "output": evaluation.summary.output}
+    found = []
     for name, own in evaluation.methods.items():
-        order = "towards" if own["signed"] else "absolute"
-        keys = [Key(measure, part_name(part), name, order=order, **place) for part in GRID]
+        keys = [measure.key(part, name, order=own_order(own["signed"]), **place) for part in parts]
         if all(map(evaluation.has, keys)):
-            yield _curve(evaluation, name, "signed" if own["signed"] else "unsigned", keys)
-    chance = [Key(measure, part_name(part), **place) for part in GRID]
+            found.append(_curve(evaluation, name, "signed" if own["signed"] else "unsigned", keys))
+    chance = [measure.key(part, **place) for part in parts]
     if all(map(evaluation.has, chance)):
-        yield _curve(evaluation, "random order", "chance", chance)
-    best = [Key(measure, f"best {part_name(part)}", **place) for part in GRID]
-    if all(evaluation.has(key) and np.isfinite(evaluation.of(key)).all() for key in best):
-        yield _curve(evaluation, "best possible", "best", best)
+        found.append(_curve(evaluation, "random order", "chance", chance))
+    best = [measure.key(f"best {part}", **place) for part in parts]
+    if all(np.isfinite(evaluation.of(key)).all() for key in best):
+        found.append(_curve(evaluation, "best possible", "best", best))
+    return found
 
 
 def _curve(evaluation: Evaluation, name: str, kind: Kind, keys: list[Key]) -> Curve:

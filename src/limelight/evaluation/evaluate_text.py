@@ -1,25 +1,22 @@
-"""One text is judged: explained by every method, asked about with words removed, measured."""
+"""The evaluation of one text: explained by every method, asked about with words removed, measured."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from limelight.attribution.request import Resolved
 from limelight.attribution.run import explanations
-from limelight.evaluation.case import Case, Judged
-from limelight.evaluation.explainer import CANNOT
+from limelight.evaluation.case import CANNOT, Case, Entry
 from limelight.evaluation.external import weights_of
 from limelight.evaluation.measure import Key
 from limelight.evaluation.plan import Plan
 from limelight.evaluation.shared_answers import Answers, sharing
-from limelight.explanation.result import Comparison, Explanation, Prediction
-from limelight.inputs.document import Text
-from limelight.inputs.features import Features
-from limelight.models.interface import Perturbable, View
+from limelight.explanation.result import Comparison, Explanation
+from limelight.models.interface import Perturbable
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,8 @@ class Record:
     words: int
     label: str
     target: str
-    values: dict[Key, float]
-    methods: dict[str, dict[str, Any]]
+    values: Mapping[Key, float]
+    methods: Mapping[str, Mapping[str, Any]]
     notices: tuple[str, ...] = ()
     holds: bool = True
     given: int = 0
@@ -45,131 +42,85 @@ class Record:
     explained: Comparison | None = field(default=None, compare=False)
 
 
-def judge(plan: Plan, number: int) -> Record:
+def evaluate_text(plan: Plan, number: int) -> Record:
     """The record of text `number`; deterministic, whatever other texts there are."""
-    text, explainer = plan.texts[number], plan.explainer
-    resolved = explainer.resolve(explainer.model.view(text)) if number else plan.first
+    resolved = plan.resolve(plan.model.view(plan.texts[number])) if number else plan.first
     plain, features, prediction = resolved.view, resolved.features, resolved.prediction
     assert isinstance(plain, Perturbable)
     answers = {removal: Answers(plain, features, removal) for removal in plan.removals}
-    view = sharing(plain, features, list(answers.items()))
-    target = prediction.labels[resolved.questions[0].quantity.target]
-    resolved = resolved.asking(view=view)
-    found, notices = _explained(plan, resolved)
-    judged = {one.method: Judged(one.method, one.label, one.signed, one.weights, one) for one in found}
-    for own in plan.elsewhere.values():
-        weights = weights_of(own, number, plan.ids[number], view.document, features)
-        judged[own.name] = Judged(own.name, own.name, own.signed, weights)
-    measured, seen = answers, view
-    if any(own.noise > 0.0 for own in answers.values()):  # what a method was made from does not judge it
-        measured = {removal: Answers(plain, features, removal, again=True) for removal in plan.removals}
-        seen, resolved = plain, resolved.asking(view=plain)
-        whole = measured[explainer.request.removal](np.ones((1, len(features)), dtype=bool))
-        prediction = replace(prediction, logits=whole[0])
-    case = _case(plan, number, text, seen, features, prediction, target, judged, measured, resolved)
-    values = _measured(plan, case)
-    asked = [*answers.values(), *(own for own in measured.values() if own not in answers.values())]
-    return Record(
-        number=number,
-        id=plan.ids[number],
-        words=len(features),
-        label=prediction.label,
-        target=target,
-        values=values,
-        methods={one.name: _about(one) for one in judged.values()},
-        notices=(*(plain.document.notices if number not in plan.in_windows else ()), *notices),
-        holds=bool(case.holds(prediction.logits[None])[0]),
-        given=sum(own.spent for own in asked),
-        distinct=sum(own.distinct for own in asked),
-        noise=max(own.noise for own in answers.values()),
-        explained=_comparison(found, judged, features),
-    )
-
-
-def _explained(plan: Plan, resolved: Resolved) -> tuple[list[Explanation], list[str]]:
-    found, notices = [], []
+    target = resolved.questions[0].quantity.target
+    resolved = resolved.asking(view=sharing(plain, features, list(answers.items())))
+    found: list[Explanation] = []
+    notices = []
     for method in plan.methods:
         try:
             found += explanations(resolved.only(method.id))
         except CANNOT as error:
             notices.append(f"{method.id}: {error}")
-    return found, notices
-
-
-def _case(
-    plan: Plan,
-    number: int,
-    text: Text,
-    view: View,
-    features: Features,
-    prediction: Prediction,
-    target: str,
-    judged: dict[str, Judged],
-    answers: dict[Any, Answers],
-    resolved: Resolved,
-) -> Case:
-    return Case(
+    entries = [Entry(one.method, one.label, one.signed, one.weights, one) for one in found]
+    for own in plan.external.values():
+        weights = weights_of(own, number, plan.ids[number], plain.document, features)
+        entries.append(Entry(own.name, own.name, own.signed, weights))
+    asked, noise = [*answers.values()], max(own.noise for own in answers.values())
+    if noise > 0.0:  # what a method was made from does not judge it
+        answers = {removal: Answers(plain, features, removal, again=True) for removal in plan.removals}
+        asked += answers.values()
+        resolved = resolved.asking(view=plain)
+        whole = answers[plan.request.removal](np.ones((1, len(features)), dtype=bool))
+        prediction = replace(prediction, logits=whole[0])
+    case = Case(plan, number, resolved.view, features, prediction, target, entries, answers, resolved)
+    return Record(
         number=number,
         id=plan.ids[number],
-        text=text,
-        view=view,
-        features=features,
-        prediction=prediction,
-        target=prediction.labels.index(target),
-        output=plan.output,
-        outputs=plan.outputs,
-        judged=judged,
-        answers=answers,
-        beside=plan.besides[number],
-        seed=plan.asking.seed,
-        chance_orders=plan.asking.chance_orders,
-        limits=plan.asking.limits,
-        most_steps=plan.asking.steps,
-        texts_outputs=plan.texts_outputs,
-        rationale_share=plan.rationale_share,
-        explainer=plan.explainer,
-        resolved=resolved,
+        words=len(features),
+        label=prediction.label,
+        target=prediction.labels[target],
+        values=_measured(case),
+        methods={one.name: _made(one) for one in entries},
+        notices=(*(plain.document.notices if number not in plan.in_windows else ()), *notices),
+        holds=bool(case.holds(prediction.logits[None])[0]),
+        given=sum(own.evaluations for own in asked),
+        distinct=sum(own.distinct for own in asked),
+        noise=noise,
+        explained=Comparison((*found, *_external(found[0], entries))) if found else None,
     )
 
 
-def _measured(plan: Plan, case: Case) -> dict[Key, float]:
-    for measure in plan.measures:
+def _measured(case: Case) -> dict[Key, float]:
+    for measure in case.plan.measures:
         measure.want(case)
     values: dict[Key, float] = {}
-    for measure in plan.measures:
-        for key, value in measure.score(case):
+    for measure in case.plan.measures:
+        for key, value in measure.of(case):
             assert key not in values, key
-            values[key] = float(value) if math.isfinite(value) else math.nan
+            values[key] = value if math.isfinite(value) else math.nan
     return values
 
 
-def _about(judged: Judged) -> dict[str, Any]:
-    explanation = judged.explanation
+def _made(entry: Entry) -> dict[str, Any]:
+    """How a method was made."""
+    explanation = entry.explanation
+    said = {"label": entry.label, "signed": entry.signed, "elsewhere": explanation is None}
     if explanation is None:
-        return {"label": judged.label, "signed": judged.signed, "elsewhere": True, "removal": None, "accuracy": None}
+        return {**said, "removal": None, "accuracy": None}
     size = float(np.abs(explanation.weights).mean())
-    known = None if explanation.stderr is None else explanation.stderr[np.isfinite(explanation.stderr)]
-    error = float(known.mean()) if known is not None and len(known) else None
+    known = np.zeros(0) if explanation.stderr is None else explanation.stderr[np.isfinite(explanation.stderr)]
     return {
-        "label": judged.label,
-        "signed": judged.signed,
-        "elsewhere": False,
+        **said,
         "removal": explanation.parameters.get("removal"),
         "accuracy": explanation.accuracy,
         "samples": explanation.parameters.get("n_samples"),
-        "error": None if error is None or not size > 0.0 else error / size,
+        "error": float(np.mean(known)) / size if len(known) and size > 0.0 else None,
         "evaluations": explanation.evaluations,
         "seconds": explanation.seconds,
     }
 
 
-def _comparison(explanations: list[Explanation], judged: dict[str, Judged], features: Features) -> Comparison | None:
-    """All methods, those made elsewhere too, as explanations that a page can show."""
-    if not explanations:
-        return None
-    others = [
+def _external(like: Explanation, entries: Sequence[Entry]) -> list[Explanation]:
+    """Methods made elsewhere as explanations that a page can show beside one of ours."""
+    return [
         replace(
-            explanations[0],
+            like,
             method=own.name,
             label=own.label,
             signed=own.signed,
@@ -178,11 +129,10 @@ def _comparison(explanations: list[Explanation], judged: dict[str, Judged], feat
             exact=False,
             seconds=0.0,
             evaluations=None,
-            parameters={"features": features.kind},
+            parameters={"features": like.parameters["features"]},
             diagnostics={"approximation": "made elsewhere: nothing is known of its error", "warnings": []},
             notices=(),
         )
-        for own in judged.values()
+        for own in entries
         if own.explanation is None
     ]
-    return Comparison((*explanations, *others))

@@ -1,4 +1,4 @@
-"""Explanations made elsewhere, entered as methods: weights of words or of spans, for each text.
+"""External explanations, made elsewhere and entered as methods: weights of words or of spans, for each text.
 
     {"my-lime": [[("great", 0.4), ("dull", -0.2)], [((0, 5), 1.3)], …]}
 
@@ -23,20 +23,17 @@ from limelight.errors import DataError, InputError, ParameterError, shown
 from limelight.inputs.document import Document, form_of
 from limelight.inputs.features import NOBODY, Features
 
-Given = Mapping[str, Sequence[Any]]
-"""For each name one list per text."""
-
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """One method made elsewhere: what it says of each text, and whether any of its weights is negative."""
+class External:
+    """A method made elsewhere: what it says of each text, and whether any of its weights is negative."""
 
     name: str
     per_text: tuple[Any, ...]
     signed: bool
 
 
-def read_elsewhere(given: object, ids: Sequence[int | str], taken: Sequence[str]) -> dict[str, Elsewhere]:
+def read_external(given: object, ids: Sequence[int | str], taken: Sequence[str]) -> dict[str, External]:
     """Check what was given, as far as that can be told without reading the texts."""
     if given is None:
         return {}
@@ -58,7 +55,7 @@ def read_elsewhere(given: object, ids: Sequence[int | str], taken: Sequence[str]
             )
         pairs = [_pairs(name, own, id) for own, id in zip(per_text, ids, strict=True)]
         signed = any(weight < 0.0 for own in pairs for _, weight in own)
-        methods[name] = Elsewhere(name, tuple(pairs), signed)
+        methods[name] = External(name, tuple(pairs), signed)
     return methods
 
 
@@ -79,35 +76,29 @@ def _pairs(name: str, given: Any, id: int | str) -> tuple[tuple[Any, float], ...
     return tuple(pairs)
 
 
-def weights_of(method: Elsewhere, number: int, id: int | str, document: Document, features: Features) -> Floats:
+def weights_of(method: External, number: int, id: int | str, document: Document, features: Features) -> Floats:
     """A weight per feature of one text."""
     where = f"{shown(method.name)}, text {shown(id)}"
     weights = np.zeros(len(features))
     by_name: dict[str, list[int]] = defaultdict(list)
     for j, name in enumerate(features.names):
         by_name[form_of(name)].append(j)
-    seen: dict[tuple[str, int | None], list[float]] = defaultdict(list)
+    of_words: dict[tuple[str, int | None], tuple[list[int], list[float]]] = {}
     for thing, weight in method.per_text[number]:
         side, word = _word(thing)
         if word is None:
-            for j in _covered(thing, document, features, where):
-                weights[j] += weight
+            weights[_covered(thing, document, features, where)] += weight
             continue
         name = form_of(" ".join(word.split()))
-        if not _places(by_name, name, side, document, features):
+        places = [j for j in by_name.get(name, ()) if side is None or document.side_of(features.spans[j][0][0]) == side]
+        if not places:
             raise InputError(
                 f"{where}: the word {shown(word)} is not in the text as the model reads it; give spans (start, end) of "
                 "characters where words are divided otherwise"
             )
-        seen[name, side].append(weight)
-    for (name, side), own in seen.items():
-        places = _places(by_name, name, side, document, features)
-        if len(own) == len(places):  # one for each place, in their order
-            for j, weight in zip(places, own, strict=True):
-                weights[j] += weight
-        else:
-            for j in places:
-                weights[j] += sum(own) / len(places)
+        of_words.setdefault((name, side), (places, []))[1].append(weight)
+    for places, own in of_words.values():  # one weight for each place, in their order, or their mean
+        weights[places] += own if len(own) == len(places) else sum(own) / len(places)
     return weights
 
 
@@ -122,14 +113,6 @@ def _word(thing: Any) -> tuple[int | None, str | None]:
 
 def _is_side(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and value in (0, 1)
-
-
-def _places(
-    by_name: Mapping[str, list[int]], name: str, side: int | None, document: Document, features: Features
-) -> list[int]:
-    """The features of this name, in one text of a pair or in both."""
-    own = by_name.get(name, [])
-    return [j for j in own if side is None or document.side_of(features.spans[j][0][0]) == side]
 
 
 def _covered(span: Any, document: Document, features: Features, where: str) -> list[int]:

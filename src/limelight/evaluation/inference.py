@@ -85,37 +85,11 @@ class Decision:
 # ── intervals ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def mean(values: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS) -> Interval:
-    """The mean over documents; documents without a value (NaN) are left out."""
-    values = np.asarray(values, dtype=np.float64)
-    return ratio_of_means(values, np.where(np.isnan(values), np.nan, 1.0), level, seed, flips)
-
-
 def ratio_of_means(
     numerators: Floats, denominators: Floats, level: float = 0.95, seed: int = 0, flips: int = FLIPS
 ) -> Interval:
     """Σ numerators / Σ denominators over documents; those without both numbers (NaN) are left out."""
-    check_level(level)
-    own, room = _documents(numerators, denominators)
-    if not len(own):
-        return Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
-    low, high = ends(own[:, None], room[:, None], level, seed, flips)
-    said = NO_INTERVAL if math.isnan(low[0]) else METHOD
-    return Interval(float(own.sum() / room.sum()), float(low[0]), float(high[0]), level, said, len(own))
-
-
-def paired_difference(
-    first: Floats,
-    second: Floats,
-    denominators: Floats,
-    level: float = 0.95,
-    seed: int = 0,
-    margin: float = MARGIN,
-    flips: int = FLIPS,
-) -> Comparison:
-    """The first ratio of means less the second, on the same documents."""
-    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    return against(difference, denominators, 0.0, level, seed, margin, flips)
+    return against(numerators, denominators, level=level, seed=seed, flips=flips).interval
 
 
 def against(
@@ -132,7 +106,8 @@ def against(
         raise ParameterError(f"the constant that a score is compared with must be finite: got {constant!r}")
     if not (math.isfinite(margin) and margin > 0.0):
         raise ParameterError(f"the margin of equivalence must be above 0: got {margin!r}")
-    check_level(level)
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"the level of an interval lies between 0 and 1: got {level!r}")
     own, room = _documents(numerators, denominators)
     if not len(own):
         nothing = Interval(math.nan, math.nan, math.nan, level, NO_INTERVAL, 0)
@@ -185,26 +160,19 @@ def _errors(differences: Floats, room: Floats) -> Floats:
 def _documents(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
     """The documents that have both numbers."""
     own, room = (np.asarray(one, dtype=np.float64) for one in (numerators, denominators))
-    for one in (own, room):
-        if one.ndim != 1:
-            raise ParameterError(f"values must be one number per document: got an array of shape {one.shape}")
+    if wrong := [one.shape for one in (own, room) if one.ndim != 1]:
+        raise ParameterError(f"values must be one number per document: got an array of shape {wrong[0]}")
     if len(own) != len(room):
         raise ParameterError(
             f"numerators and denominators must be of the same documents: got {len(own)} and {len(room)} of them"
         )
-    if np.isinf(own).any() or np.isinf(room).any():
+    if np.isinf([own, room]).any():
         raise ParameterError("a value of a document is infinite: leave the document out, or say NaN")
     known = ~(np.isnan(own) | np.isnan(room))
     own, room = own[known], room[known]
     if not (room > 0.0).all():
         raise ParameterError(f"the denominators of a ratio of means must be above 0: got {room.min():g}")
     return own, room
-
-
-def check_level(level: float) -> None:
-    """A chance that an interval can cover with."""
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"the level of an interval lies between 0 and 1: got {level!r}")
 
 
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,17 +189,14 @@ def verdict_of_difference(
     if not 0.0 < alpha < 0.5:
         raise ParameterError(f"alpha must lie between 0 and 0.5: got {alpha!r}")
     enough = comparison.interval.documents >= LEAST
-    told_apart, equal = enough and comparison.p <= alpha, enough and comparison.p_equal <= alpha
-    verdict: Verdict
-    if equal:
+    told_apart = enough and comparison.p <= alpha
+    verdict: Verdict = "undecided"
+    if enough and comparison.p_equal <= alpha:
         verdict = "equal"
     elif told_apart:
         verdict = "better" if comparison.value > 0.0 else "worse"
-    else:
-        verdict = "undecided"
-    needed = None
-    if verdict == "undecided":
-        needed = texts_needed(comparison, alpha / pays, alpha / pays_equal, least)
+    is_open = verdict == "undecided"
+    needed = texts_needed(comparison, alpha / pays, alpha / pays_equal, least) if is_open else None
     return Decision(verdict, told_apart, comparison.p, comparison.p_equal, needed)
 
 

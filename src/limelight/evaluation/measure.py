@@ -1,15 +1,16 @@
 """Measures: what is asked of explanations, one small file each in `measures/`.
 
-A measure is declared once. `wants` says which inputs it will ask the model about, so that those of all methods and
-measures are computed together; `scores` gives numbers, each with its place in the tables:
+A measure is declared once, with all that reports and summaries need to know of it; nobody else compares names.
+`wants` says which inputs it will ask the model about, so that those of all methods and measures are computed together;
+`scores` gives numbers, each with its place in the tables; `says` adds sentences to the verdict:
 
-    flips = measure("flips", label="Flips", summary="…", better="lower")
+    flips = Measure("flips", label="Flips", summary="…", better="lower")
 
     @flips.wants
     def curves(case: Case) -> None: ...
 
     @flips.scores
-    def parts(case: Case) -> Iterator[Score]: ...
+    def fractions(case: Case) -> Iterator[Score]: ...
 
 What a measure needs of a model, or of the texts, it says by `unfit`; where that is missing it is left out, and listed.
 """
@@ -22,23 +23,32 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
+from limelight.errors import CapabilityError, InputError, known_name
 
 if TYPE_CHECKING:
     from limelight.evaluation.case import Case
+    from limelight.evaluation.result import Evaluation
     from limelight.models.interface import Classifier, View
 
 Order = Literal["towards", "absolute", ""]
 """Which words go first: those that speak most for the target, or those of the largest absolute weight."""
 Better = Literal["higher", "lower", ""]
+Place = Literal["after pairs", "caveat", "last caveat"]
+"""Where a sentence of a measure stands in the verdict."""
+ALL = "all"
+"""The part of a curve measure that is its mean over all numbers of words."""
+ABOVE_CHANCE, BEST_ABOVE_CHANCE, BOUND_ABOVE_CHANCE = "above chance", "best above chance", "bound above chance"
+ABOVE_WORST, BEST_ABOVE_WORST = "above worst", "best above worst"
+"""The parts that the primary measure has: what a method gains, and what there is to gain; and, with 1, how the best
+ranking is known."""
 
 
 class Key(NamedTuple):
     """The place of a number: of which measure and part of it, for which method (and which other), and how.
 
-    Empty where it makes no difference; a number of the text itself, such as that of random orders, has no method.
+    Empty where it makes no difference; a number of the text itself, such as that of random rankings, has no method.
     """
 
     measure: str
@@ -50,89 +60,121 @@ class Key(NamedTuple):
     order: str = ""
 
 
-class Score(NamedTuple):
-    """One number of one text."""
+@dataclass(frozen=True)
+class Curve:
+    """What a measure's curve shows: its title on the page of the server, and its caption in a report."""
 
-    key: Key
-    value: float
+    title: str
+    caption: str
 
 
-Wants = Callable[["Case"], None]
-Scores = Callable[["Case"], Iterator[Score]]
-Unfit = Callable[["Classifier", "View", int], str | None]
-"""Of a model, its view of a text, and the number of texts: why a measure does not apply, or None."""
+Score = tuple[str, float, dict[str, str]]
+"""One number of one text: the part of its measure, the value, and the other fields of its key."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def score(part: str, value: float, **place: str) -> Score:
+    return part, float(value), place
 
 
 @dataclass(eq=False)
 class Measure:
     """A measure under its id. `default`: taken where none is named. `better`: which values are, if one can say so.
 
-    `needs` says what of an evaluation it rests on beside the texts: "rationales", "counterfactuals".
+    `needs`: what of an evaluation it rests on beside the texts, "rationales" or "counterfactuals". `primary`: methods
+    are ranked and compared by it. `curve`: it has a value for each number of words. `coin`: it tells whether the signs
+    of weights are right, and this is what guessing gets. `pairs`: it is of pairs of methods, and this is the part that
+    says how far they agree.
     """
 
     id: str
     label: str
     summary: str
-    better: Better
-    default: bool
-    needs: str
-    _wants: list[Wants] = field(default_factory=list)
-    _scores: list[Scores] = field(default_factory=list)
-    _unfit: list[Unfit] = field(default_factory=list)
+    better: Better = ""
+    default: bool = True
+    needs: str = ""
+    primary: bool = False
+    curve: Curve | None = None
+    coin: float | None = None
+    pairs: str = ""
+    _runs: dict[str, list[Callable[..., Any]]] = field(default_factory=dict)
 
-    def wants(self, run: Wants) -> Wants:
-        self._wants.append(run)
-        return run
+    def __post_init__(self) -> None:
+        if self.id in _declared:
+            raise ValueError(f"two measures are called {self.id!r}")
+        _declared[self.id] = self
 
-    def scores(self, run: Scores) -> Scores:
-        self._scores.append(run)
-        return run
+    def _register(self, kind: str) -> Callable[[F], F]:
+        def keep(run: F) -> F:
+            self._runs.setdefault(kind, []).append(run)
+            return run
 
-    def unfit(self, run: Unfit) -> Unfit:
-        self._unfit.append(run)
-        return run
+        return keep
+
+    def wants(self, run: F) -> F:
+        """Declare the inputs that a case will be asked about."""
+        return self._register("wants")(run)
+
+    def scores(self, run: F) -> F:
+        """Declare numbers of a case."""
+        return self._register("scores")(run)
+
+    def unfit(self, run: F) -> F:
+        """Declare why it does not apply to a model, its view of a text and the number of texts; None where it does."""
+        return self._register("unfit")(run)
+
+    def says(self, place: Place) -> Callable[[F], F]:
+        """Declare sentences on an evaluation for this place of its verdict."""
+        return self._register(place)
+
+    def key(self, part: str = "", method: str = "", **place: str) -> Key:
+        """The key of one of its numbers."""
+        return Key(self.id, part, method, **place)
 
     def why_not(self, model: Classifier, view: View, texts: int) -> str | None:
-        """Why it cannot be asked; None where it can."""
-        return next((why for run in self._unfit if (why := run(model, view, texts)) is not None), None)
+        """Reason why it cannot be asked, or None."""
+        reasons = (run(model, view, texts) for run in self._runs.get("unfit", ()))
+        return next((why for why in reasons if why is not None), None)
 
     def want(self, case: Case) -> None:
         """Say which inputs will be asked for."""
-        for run in self._wants:
+        for run in self._runs.get("wants", ()):
             run(case)
 
-    def score(self, case: Case) -> Iterator[Score]:
-        for run in self._scores:
-            yield from run(case)
+    def of(self, case: Case) -> Iterator[tuple[Key, float]]:
+        """Every number of a case."""
+        for run in self._runs["scores"]:
+            for part, value, place in run(case):
+                yield self.key(part, **place), value
+
+    def said(self, place: Place, evaluation: Evaluation) -> Iterator[str]:
+        for run in self._runs.get(place, ()):
+            yield from run(evaluation)
 
 
 _declared: dict[str, Measure] = {}
 
 
-def measure(
-    id: str, *, label: str, summary: str, better: Better = "", default: bool = True, needs: str = ""
-) -> Measure:
-    """Declare a measure."""
-    if id in _declared:
-        raise ValueError(f"two measures are called {id!r}")
-    _declared[id] = Measure(id, label, summary, better, default, needs)
-    return _declared[id]
-
-
+@cache
 def measures() -> tuple[Measure, ...]:
     """All measures, in the order of their ids."""
-    _import_modules()
+    for module in pkgutil.iter_modules([str(Path(__file__).parent / "measures")]):
+        importlib.import_module(f"limelight.evaluation.measures.{module.name}")
     return tuple(_declared[id] for id in sorted(_declared))
 
 
+@cache
+def primary() -> Measure:
+    """The measure that methods are ranked and compared by."""
+    (found,) = (one for one in measures() if one.primary)
+    return found
+
+
 def chosen_measures(asked: Sequence[str] | str | None, given: Sequence[str]) -> tuple[Measure, ...]:
-    """Those that were asked for: ids, "all", or None for the usual ones; `given` is what there is beside the texts."""
-    if asked is None:
-        return tuple(one for one in measures() if one.default and (not one.needs or one.needs in given))
-    if asked == "all":
-        return tuple(one for one in measures() if not one.needs or one.needs in given)
-    if isinstance(asked, str) or not isinstance(asked, Sequence):
-        raise ParameterError(f'measures must be a list of measure ids, or "all": got {shown(asked)}')
+    """The measures for ids, "all", or None for the usual ones; `given` is what there is beside the texts."""
+    if asked is None or asked == "all":
+        usual = (one for one in measures() if one.default or asked == "all")
+        return tuple(one for one in usual if not one.needs or one.needs in given)
     known = {one.id: one for one in measures()}
     chosen = tuple(known[known_name("measure", id, known)] for id in dict.fromkeys(asked))
     if not chosen:
@@ -154,10 +196,3 @@ def fitting_measures(
         why = "; ".join(f"{id}: {why}" for id, why in skipped.items())
         raise CapabilityError(f"none of the measures applies to this model: {why}; name another, or none for the usual")
     return fitting, skipped
-
-
-@cache
-def _import_modules() -> None:
-    folder = Path(__file__).parent / "measures"
-    for module in pkgutil.iter_modules([str(folder)]):
-        importlib.import_module(f"limelight.evaluation.measures.{module.name}")

@@ -1,15 +1,15 @@
-"""What an evaluation is of: texts, methods and measures, all checked before the first text is judged."""
+"""The plan of an evaluation: texts, methods and measures, all checked before the first text is judged."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from limelight.attribution.api import check_model, reads_pairs, view_of
+from limelight.attribution.api import check_model, view_of
 from limelight.attribution.request import Request, Resolved, check_removal
 from limelight.core.arrays import Floats, whole_number
 from limelight.errors import (
@@ -21,17 +21,16 @@ from limelight.errors import (
     listed,
     shown,
 )
-from limelight.evaluation.case import Beside
-from limelight.evaluation.explainer import Explainer
-from limelight.evaluation.external import Elsewhere, read_elsewhere, weights_of
+from limelight.evaluation.external import External, read_external, weights_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
-from limelight.evaluation.rationales import read_counterfactuals, read_rationales
+from limelight.evaluation.measures.plausibility import marked_words
+from limelight.evaluation.rationales import Beside, read_besides
 from limelight.explainers.method import Method, find, methods
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted, features_of
 from limelight.models.interface import Classifier, Perturbable, Removal, View
-from limelight.models.outputs import Kind, Output, Quantity
+from limelight.models.outputs import Output, Quantity
 
 CHANCE_ORDERS = 8
 """Random orders of each text, where the mean over all of them is not known."""
@@ -39,7 +38,7 @@ BOTH: tuple[Removal, ...] = ("mask", "delete")
 
 
 @dataclass(frozen=True)
-class Asking:
+class Arguments:
     """The arguments of `evaluate`, as they were given."""
 
     methods: Sequence[str] | str | None = None
@@ -63,127 +62,127 @@ class Asking:
 class Plan:
     """An evaluation that can begin. `skipped`, `unfit`: methods and measures that do not apply, with the reason.
 
-    `first`: the first text, resolved; the methods are chosen by it.
-    `in_windows`, `cut`: the numbers of the texts that are read in several windows, and of those that are cut.
+    `first`: the first text, resolved; the methods are chosen by it. `outputs`: what is measured, the output that is
+    explained and the probability. `in_windows`, `cut`: the numbers of the texts that are read in several windows, and
+    of those that are cut.
     """
 
-    asking: Asking
-    explainer: Explainer
+    arguments: Arguments
+    model: Classifier
+    request: Request
     first: Resolved
     texts: tuple[Text, ...]
     ids: tuple[int | str, ...]
     besides: tuple[Beside, ...]
     methods: tuple[Method, ...]
-    skipped: Mapping[str, str]
-    elsewhere: Mapping[str, Elsewhere]
+    external: Mapping[str, External]
     measures: tuple[Measure, ...]
     unfit: Mapping[str, str]
     removals: tuple[Removal, ...]
-    output: Output
     outputs: tuple[Output, ...]
     texts_outputs: Floats
     rationale_share: float
-    kind: Kind
-    pairs: bool
     in_windows: frozenset[int]
     cut: frozenset[int]
 
     @property
+    def kind(self) -> str:
+        return self.first.view.kind
+
+    @property
+    def output(self) -> Output:
+        return self.outputs[0]
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        return {id: str(error) for id, error in self.first.skipped.items()}
+
+    def resolve(self, view: View, target: str | None = None) -> Resolved:
+        """The request for one text, for this label where one is named; an option goes to each method that has it."""
+        request = self.request if target is None else replace(self.request, target=target)
+        return request.resolve(view, self.methods, skip=True, spare=request.options)
+
+    @property
     def digest(self) -> str:
-        """Of all that decides the numbers, but the model."""
-        asking = self.asking
+        """Digest of all that decides the numbers, but the model."""
+        own = self.arguments
         said = [
             self.texts,
             self.ids,
             [one.id for one in self.methods],
-            [(one.name, one.per_text) for one in self.elsewhere.values()],
+            [(one.name, one.per_text) for one in self.external.values()],
             [one.id for one in self.measures],
             self.besides,
-            (self.kind, self.explainer.model.labels, sorted(self.in_windows), sorted(self.cut)),
-            (self.removals, self.explainer.request.removal, self.output, asking.target, str(asking.features)),
-            (asking.limits, asking.steps, asking.chance_orders, asking.seed, sorted(asking.options.items())),
+            (self.kind, self.model.labels, sorted(self.in_windows), sorted(self.cut)),
+            (self.removals, self.request.removal, self.output, own.target, str(own.features)),
+            (own.limits, own.steps, own.chance_orders, own.seed, sorted(own.options.items())),
         ]
         return hashlib.sha256(repr(said).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def plan_of(model: Classifier, texts: object, asking: Asking) -> Plan:
+def plan_of(model: Classifier, texts: object, asked: Arguments) -> Plan:
     """Check everything that can be checked without judging a text."""
     check_model(model)
     given = _texts(texts)
-    ids = _ids(asking.ids, len(given))
+    ids = _ids(asked.ids, len(given))
     views = [_view(model, text, f"text {shown(id)}") for text, id in zip(given, ids, strict=True)]
     first = views[0]
     if not isinstance(first, Perturbable):
         raise CapabilityError("this model cannot be asked about a text with words removed, so no method can be judged")
     removals = tuple(one for one in BOTH if one in first.removals) or first.removals[:1]
-    removal = removals[0] if asking.removal is None else asking.removal
+    removal = removals[0] if asked.removal is None else asked.removal
     check_removal(first, removal)
-    if removal not in removals:
-        removals = (removal, *removals)
-    _check_target(asking.target, first)
-    known_name("limits", asking.limits, LIMITS)
+    _check_target(asked.target, first)
+    known_name("limits", asked.limits, LIMITS)
     request = Request(
-        target=asking.target,
-        features=asking.features,
+        target=asked.target,
+        features=asked.features,
         removal=removal,
-        output=asking.output,
-        seed=asking.seed,
-        options=asking.options,
+        output=asked.output,
+        seed=asked.seed,
+        options=asked.options,
     )
-    resolved = Explainer(model, request, _named_methods(asking.methods)).resolve(first)
+    resolved = request.resolve(first, _named_methods(asked.methods), skip=True, spare=request.options)
     chosen = tuple(own.method for own in resolved.chosen)
-    output = resolved.questions[0].output
-    elsewhere = read_elsewhere(asking.elsewhere, ids, [one.id for one in methods()])
-    if not chosen and not elsewhere:
+    external = read_external(asked.elsewhere, ids, [one.id for one in methods()])
+    if not chosen and not external:
         why = "; ".join(map(str, resolved.skipped.values()))
         raise CapabilityError(f"none of the methods applies to this model: {why or 'name at least one'}")
     request.check_options([(method, own) for method in chosen for own in method.implementations])
-    _check_elsewhere(elsewhere, views, ids, asking.features)
-    besides = [
-        Beside(rationale, counterfactual)
-        for rationale, counterfactual in zip(
-            read_rationales(asking.rationales, given, ids),
-            read_counterfactuals(asking.counterfactuals, given, ids),
-            strict=True,
-        )
-    ]
+    for own in external.values():  # what is not in its text is known before hours are spent on the texts before it
+        for number, view in enumerate(views):
+            weights_of(own, number, ids[number], view.document, features_of(view.document, asked.features))
+    besides = read_besides(asked.rationales, asked.counterfactuals, given, ids)
     for beside, id in zip(besides, ids, strict=True):
         if beside.counterfactual is not None:
             _view(model, beside.counterfactual, f"the counterfactual of text {shown(id)}")
-    beside_texts = [
-        name
-        for name, own in (("rationales", asking.rationales), ("counterfactuals", asking.counterfactuals))
-        if own is not None
-    ]
-    whole_number("chance_orders", asking.chance_orders, 2)
-    if asking.steps is not None:
-        whole_number("steps", asking.steps, 2)
-    wanted = chosen_measures(_names(asking.measures), beside_texts)
-    chosen_fitting, unfit = fitting_measures(wanted, model, first, len(given))
+    whole_number("chance_orders", asked.chance_orders, 2)
+    if asked.steps is not None:
+        whole_number("steps", asked.steps, 2)
+    there = [name for name in ("rationales", "counterfactuals") if getattr(asked, name) is not None]
+    measures, unfit = fitting_measures(chosen_measures(_names(asked.measures), there), model, first, len(given))
+    output = resolved.questions[0].output
     logits = np.array([np.asarray(view.logits, dtype=np.float64) for view in views])
     labels = len(model.labels)
     in_windows = frozenset(i for i, view in enumerate(views) if len(getattr(view, "windows", ())) > 1)
     return Plan(
-        asking=asking,
-        explainer=Explainer(model, request, chosen),
+        arguments=asked,
+        model=model,
+        request=request,
         first=resolved,
         texts=tuple(given),
         ids=tuple(ids),
-        besides=tuple(besides),
+        besides=besides,
         methods=chosen,
-        skipped={id: str(error) for id, error in resolved.skipped.items()},
-        elsewhere=elsewhere,
-        measures=chosen_fitting,
+        external=external,
+        measures=measures,
         unfit=unfit,
-        removals=removals,
-        output=output,
-        outputs=_outputs(output, first),
+        removals=removals if removal in removals else (removal, *removals),
+        outputs=(output,) if output == "probability" or "probability" not in first.outputs else (output, "probability"),
         texts_outputs=np.stack(
             [Quantity(labels, label, None, output, first.kind).of(logits) for label in range(labels)], axis=1
         ),
         rationale_share=_rationale_share(views, besides),
-        kind=first.kind,
-        pairs=reads_pairs(model),
         in_windows=in_windows,
         cut=frozenset(i for i, view in enumerate(views) if view.document.notices) - in_windows,
     )
@@ -198,13 +197,6 @@ def _check_target(target: str | None, view: View) -> None:
             f"this regression has {len(view.labels)} outputs, {listed(view.labels)}, each with a unit of its own: name "
             f"one, such as target={shown(view.labels[0])}"
         )
-
-
-def _outputs(output: Output, view: View) -> tuple[Output, ...]:
-    """What is measured: the output that is explained, and the probability where there is one."""
-    if output == "probability" or "probability" not in view.outputs:
-        return (output,)
-    return output, "probability"
 
 
 def _texts(given: object) -> list[Any]:
@@ -244,15 +236,6 @@ def _named_methods(given: Sequence[str] | str | None) -> Sequence[Method] | None
     return methods() if names == "all" else [find(name) for name in dict.fromkeys(names)]
 
 
-def _check_elsewhere(
-    elsewhere: Mapping[str, Elsewhere], views: Sequence[View], ids: Sequence[int | str], features: Wanted
-) -> None:
-    """A word or span that is not in its text is known before hours are spent on the texts before it."""
-    for own in elsewhere.values():
-        for number, view in enumerate(views):
-            weights_of(own, number, ids[number], view.document, features_of(view.document, features))
-
-
 def _view(model: Classifier, text: Any, called: str) -> View:
     """A text that cannot be read is known before hours are spent on the others."""
     try:
@@ -265,10 +248,9 @@ def _view(model: Classifier, text: Any, called: str) -> View:
 
 def _rationale_share(views: Sequence[View], besides: Sequence[Beside]) -> float:
     """The mean fraction of a text's words that people marked, over the texts in which they marked some."""
-    shares = []
-    for view, beside in zip(views, besides, strict=True):
-        if beside.rationale:
-            words = view.document.words
-            marked = [any(w.start < end and start < w.end for start, end in beside.rationale) for w in words]
-            shares.append(float(np.mean(marked)))
-    return float(np.mean(shares)) if shares else 0.0
+    marked = [
+        float(np.mean(marked_words(view.document, own.rationale)))
+        for view, own in zip(views, besides, strict=True)
+        if own.rationale
+    ]
+    return float(np.mean(marked)) if marked else 0.0

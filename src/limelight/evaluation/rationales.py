@@ -1,13 +1,14 @@
-"""Human rationales: the passages that people marked as the reason for a label, checked against the texts.
+"""Rationales and counterfactuals: what people marked as the reason for a label, and edited to have another.
 
-For each text a list of spans (start, end) of characters, or one 0 or 1 for each word that white space separates, as
-ERASER has them; None where nobody marked anything. For a pair of texts two of these.
+A rationale is a list of spans (start, end) of characters, or one 0 or 1 for each word that white space separates, as
+ERASER has them; None where nobody marked anything. A pair of texts has two of these.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,35 @@ from limelight.inputs.document import JOINT, Span, Text, is_pair
 _TOKEN = re.compile(r"\S+")
 
 
-def read_rationales(
-    given: object, texts: Sequence[Text], ids: Sequence[int | str]
-) -> tuple[tuple[Span, ...] | None, ...]:
-    """The marked spans of each text; an error names the text that they do not fit."""
+@dataclass(frozen=True)
+class Beside:
+    """What is known of a text beside its words."""
+
+    rationale: tuple[Span, ...] | None = None
+    counterfactual: Text | None = None
+
+
+def read_besides(
+    rationales: object, counterfactuals: object, texts: Sequence[Text], ids: Sequence[int | str]
+) -> tuple[Beside, ...]:
+    """The marked spans and the edited form of each text; an error names the text that they do not fit."""
+    marked = _per_text("rationales", "entry", rationales, len(texts))
+    edited = _per_text("counterfactuals", "text", counterfactuals, len(texts))
+    rows = zip(marked, edited, texts, ids, strict=True)
+    return tuple(Beside(_rationale(own, text, id), _counterfactual(other, text, id)) for own, other, text, id in rows)
+
+
+def _per_text(name: str, entry: str, given: object, count: int) -> Sequence[Any]:
     if given is None:
-        return (None,) * len(texts)
+        return (None,) * count
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise ParameterError(f"rationales must be a list with one entry per text: got {shown(given)}")
-    if len(given) != len(texts):
-        raise InputError(f"there are {len(given)} rationales for {len(texts)} texts: give one for each, or None")
-    return tuple(_of_text(own, text, id) for own, text, id in zip(given, texts, ids, strict=True))
+        raise ParameterError(f"{name} must be a list with one {entry} per text: got {shown(given)}")
+    if len(given) != count:
+        raise InputError(f"there are {len(given)} {name} for {count} texts: give one for each, or None")
+    return list(given)
 
 
-def _of_text(given: Any, text: Text, id: int | str) -> tuple[Span, ...] | None:
+def _rationale(given: Any, text: Text, id: int | str) -> tuple[Span, ...] | None:
     if given is None:
         return None
     where = f"the rationale of text {shown(id)}"
@@ -69,20 +85,14 @@ def _is_mark(value: Any) -> bool:
     return isinstance(value, int | np.integer | bool | np.bool_) and int(value) in (0, 1)
 
 
-def read_counterfactuals(given: object, texts: Sequence[Text], ids: Sequence[int | str]) -> tuple[Text | None, ...]:
-    """For each text, or pair, the edited one that has another label; None where there is none."""
+def _counterfactual(given: Any, text: Text, id: int | str) -> Text | None:
+    """The edited text, or pair, that has another label."""
     if given is None:
-        return (None,) * len(texts)
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise ParameterError(f"counterfactuals must be a list with one text per text: got {shown(given)}")
-    if len(given) != len(texts):
-        raise InputError(f"there are {len(given)} counterfactuals for {len(texts)} texts: give one for each, or None")
-    for other, text, id in zip(given, texts, ids, strict=True):
-        if other is None:
-            continue
-        if not (isinstance(other, str) if isinstance(text, str) else is_pair(other)):
-            wanted = "a text" if isinstance(text, str) else "a pair of texts, a tuple of two strings"
-            raise InputError(f"the counterfactual of text {shown(id)} must be {wanted}: got {shown(other)}")
-        if other == text:
-            raise InputError(f"the counterfactual of text {shown(id)} is the text itself: give the edited one, or None")
-    return tuple(given)
+        return None
+    if not (isinstance(given, str) if isinstance(text, str) else is_pair(given)):
+        wanted = "a text" if isinstance(text, str) else "a pair of texts, a tuple of two strings"
+        raise InputError(f"the counterfactual of text {shown(id)} must be {wanted}: got {shown(given)}")
+    if given == text:
+        raise InputError(f"the counterfactual of text {shown(id)} is the text itself: give the edited one, or None")
+    own: Text = given
+    return own

@@ -49,10 +49,7 @@ class Evaluation:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Evaluation)
-            and (self.keys, self.documents) == (other.keys, other.documents)
-            and dict(self.about) == dict(other.about)
-            and {name: dict(own) for name, own in self.methods.items()}
-            == {name: dict(own) for name, own in other.methods.items()}
+            and all(getattr(self, name) == getattr(other, name) for name in ("keys", "documents", "about", "methods"))
             and np.array_equal(self.values, other.values, equal_nan=True)
         )
 
@@ -73,12 +70,14 @@ class Evaluation:
     def has(self, key: Key) -> bool:
         return key in self._places
 
+    def place_of(self, key: Key) -> int | None:
+        """The column of a number in `values`; None where no text has it."""
+        return self._places.get(key)
+
     def of(self, key: Key) -> Floats:
         """One number per text; NaN where it has none."""
-        if key not in self._places:
-            return np.full(len(self), math.nan)
-        column: Floats = self.values[:, self._places[key]]
-        return column
+        place = self.place_of(key)
+        return np.full(len(self), math.nan) if place is None else self.values[:, place]
 
     @cached_property
     def summary(self) -> Summary:
@@ -167,7 +166,11 @@ class Evaluation:
 
 
 def written(value: float) -> float | None:
-    return None if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+    return None if math.isnan(value) else _rounded(value)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def joined(
@@ -178,7 +181,6 @@ def joined(
 ) -> Evaluation:
     """From what each text has: the keys of all of them, in the order in which they come."""
     keys = tuple(dict.fromkeys(key for own in values for key in own))
-    table = np.array([[own.get(key, math.nan) for key in keys] for own in values])
     # As precise as what is stored: a run that goes on tomorrow ends with the same numbers.
-    table = np.array([[math.nan if (w := written(v)) is None else w for v in row] for row in table.tolist()])
+    table = np.array([[_rounded(own.get(key, math.nan)) for key in keys] for own in values])
     return Evaluation(about, methods, tuple(documents), keys, table)

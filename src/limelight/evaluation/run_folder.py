@@ -16,7 +16,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,12 @@ from limelight.explanation.result import Comparison
 from limelight.render.csv_table import safe_cell
 from limelight.storage.files import reason
 from limelight.storage.run_folder import UNREADABLE, RunFolder
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "number": int, "words": int, "label": str, "target": str, "holds": bool, "given": int, "distinct": int,
+    "noise": float,
+}  # fmt: skip
+"""Fields of a record that JSON holds as they are."""
 
 
 class EvaluationFolder(RunFolder):
@@ -66,26 +72,19 @@ class EvaluationFolder(RunFolder):
         return self.path / "documents" / f"{number:06d}.json"
 
     def known(self, number: int) -> Record | None:
+        """The record of a text, where one of this run can be read."""
         try:
             content = json.loads(self._record(number).read_bytes())
             if content["digest"] != self.digest or content["number"] != number:
                 return None
-            values = {
-                Key(*map(str, key)): math.nan if value is None else float(value) for key, value in content["values"]
-            }
             return Record(
-                number=number,
                 id=content["id"],
-                words=int(content["words"]),
-                label=str(content["label"]),
-                target=str(content["target"]),
-                values=values,
+                values={
+                    Key(*map(str, key)): math.nan if value is None else float(value) for key, value in content["values"]
+                },
                 methods={str(name): dict(own) for name, own in content["methods"].items()},
                 notices=tuple(map(str, content["notices"])),
-                holds=bool(content["holds"]),
-                given=int(content["given"]),
-                distinct=int(content["distinct"]),
-                noise=float(content["noise"]),
+                **{name: kind(content[name]) for name, kind in _SCALARS.items()},
             )
         except UNREADABLE:
             return None
@@ -93,9 +92,7 @@ class EvaluationFolder(RunFolder):
     def keep(self, record: Record) -> None:
         content = {
             "digest": self.digest,
-            **{name: getattr(record, name) for name in ("number", "id", "words", "label", "target", "methods")},
-            **{name: getattr(record, name) for name in ("holds", "given", "distinct", "noise")},
-            "notices": list(record.notices),
+            **{name: getattr(record, name) for name in (*_SCALARS, "id", "methods", "notices")},
             "values": [[list(key), written(value)] for key, value in record.values.items()],
             "explained": None if record.explained is None else record.explained.to_dict(),
         }

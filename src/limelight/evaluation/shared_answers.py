@@ -13,11 +13,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
-from limelight.core.arrays import Array, Coalitions, Floats, Integers
+from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.inputs.features import NOBODY, Features
 from limelight.models.counting_game import checked_coalitions, first_rows
@@ -25,58 +26,56 @@ from limelight.models.interface import Game, GameFacts, Perturbable, Removal, Vi
 
 
 class Answers:
-    """The logits of one document under one removal, by coalition; `again` asks a noisy function for others."""
+    """The logits of one document under one removal, by coalition; `again` asks a noisy function for others.
+
+    `evaluations`: how many inputs the model was given. `inputs_of` counts the different inputs that coalitions are: a
+    text that is read in windows is one for each.
+    """
 
     def __init__(self, view: Perturbable, features: Features, removal: Removal, *, again: bool = False) -> None:
         self._view, self._features, self._removal, self._again = view, features, removal, again
-        self._place: dict[bytes, int] = {}
-        self._logits: list[Floats] = []
+        self._known: dict[bytes, Floats] = {}
         self._wanted: list[Coalitions] = []
-        self._game: Game | None = None
-        self.spent = 0
-        """Inputs that the model was given."""
+        self.evaluations = 0
 
-    @property
-    def distinct(self) -> int:
-        """Different inputs that are known."""
-        if not self._place:
-            return 0
-        packed = np.array([np.frombuffer(key, np.uint8) for key in self._place])
-        return self.inputs(np.unpackbits(packed, axis=1, count=len(self._features)).astype(bool))
-
-    def inputs(self, kept: Coalitions) -> int:
-        """How many different inputs coalitions are: a text that is read in windows is one for each."""
-        return sum(len(first_rows(kept[:, own])[0]) for own in _features_of_inputs(self._view, self._features))
-
-    def knows(self, kept: Coalitions) -> Array:
-        """Which coalitions (n, d) are known: (n,)."""
-        return np.array([key in self._place for key in _keys(kept)], dtype=bool)
-
-    @property
+    @cached_property
     def game(self) -> Game:
         """What the model is asked through, by all methods and measures."""
-        if self._game is None:
-            self._game = game_of(self._view, self._features, self._removal)
-        return self._game
+        return game_of(self._view, self._features, self._removal)
 
     @property
     def noise(self) -> float:
         """How far the model's logits of the whole text moved when it was asked again."""
-        return 0.0 if self._game is None else self._game.facts.noise
+        return self.game.facts.noise if "game" in vars(self) else 0.0  # without a game it was never asked
+
+    @property
+    def distinct(self) -> int:
+        """Different inputs that are known."""
+        packed = np.array([np.frombuffer(key, np.uint8) for key in self._known])
+        count = len(self._features)
+        return self.inputs_of(np.unpackbits(packed, axis=1, count=count).astype(bool)) if self._known else 0
+
+    def inputs_of(self, kept: Coalitions) -> int:
+        return sum(len(first_rows(kept[:, own])[0]) for own in _features_of_inputs(self._view, self._features))
+
+    def known_of(self, kept: Coalitions) -> Coalitions:
+        """The coalitions among these that are known."""
+        return kept[np.array([key in self._known for key in _keys(kept)], dtype=bool)]
 
     def want(self, kept: Coalitions) -> None:
         """These will be asked for: the next call computes them together with all others."""
-        self._wanted.append(checked_coalitions(kept, len(self._features)))
+        self._wanted.append(kept)
 
     def __call__(self, kept: Coalitions) -> Floats:
         """Logits (n, C); what was wanted before is computed along."""
         kept = checked_coalitions(kept, len(self._features))
-        if self._wanted:
-            everything, self._wanted = [*self._wanted, kept], []
-            self._learn(np.concatenate(everything))
-        else:
-            self._learn(kept)
-        return self._remembered(kept)
+        everything, self._wanted = np.concatenate([*self._wanted, kept]) if self._wanted else kept, []
+        rows = everything[np.sort(first_rows(everything)[0])]
+        rows = rows[[key not in self._known for key in _keys(rows)]]
+        if len(rows):
+            logits = self.once_more(rows, 1) if self._again else self._counted(lambda: self.game(rows))
+            self._known.update(zip(_keys(rows), logits, strict=True))
+        return np.array([self._known[key] for key in _keys(kept)]) if len(kept) else np.zeros((0, 0))
 
     def once_more(self, kept: Coalitions, time: int) -> Floats:
         """Logits of a noisy function that are asked for again, and not remembered."""
@@ -85,25 +84,8 @@ class Answers:
     def _counted(self, ask: Callable[[], Floats]) -> Floats:
         before = self.game.asked
         logits = ask()
-        self.spent += self.game.asked - before
+        self.evaluations += self.game.asked - before
         return logits
-
-    def _remembered(self, kept: Coalitions) -> Floats:
-        places = [self._place[key] for key in _keys(kept)]
-        return np.array([self._logits[place] for place in places]) if places else np.zeros((0, 0))
-
-    def _learn(self, kept: Coalitions) -> None:
-        first, _ = first_rows(kept)
-        first = np.sort(first)
-        keys = _keys(kept[first])
-        new = [(row, key) for row, key in zip(first, keys, strict=True) if key not in self._place]
-        if not new:
-            return
-        rows = kept[[row for row, _ in new]]
-        logits = self.once_more(rows, 1) if self._again else self._counted(lambda: self.game(rows))
-        for (_, key), own in zip(new, logits, strict=True):
-            self._place[key] = len(self._logits)
-            self._logits.append(own)
 
 
 def _features_of_inputs(view: object, features: Features) -> list[Integers]:
@@ -140,16 +122,16 @@ class SharedGame(Game):
         return self._answers.game.step
 
     def __call__(self, kept: Coalitions) -> Floats:
-        spent, before = self._answers.spent, kept[self._answers.knows(kept)]
+        before, known = self._answers.evaluations, self._answers.known_of(kept)
         logits = self._answers(kept)
-        self.asked += self._answers.spent - spent + self._answers.inputs(before)
+        self.asked += self._answers.evaluations - before + self._answers.inputs_of(known)
         self._progress.advance(len(kept))
         return logits
 
     def again(self, kept: Coalitions, time: int) -> Floats:
-        spent = self._answers.spent
+        before = self._answers.evaluations
         logits = self._answers.once_more(kept, time)
-        self.asked += self._answers.spent - spent
+        self.asked += self._answers.evaluations - before
         return logits
 
 
@@ -175,25 +157,7 @@ def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Ans
     return cast(View, shared)
 
 
-# ── coalitions of an order ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def without_first(order: Integers, steps: Integers) -> Coalitions:
-    """One row per step k: the first k features of the order are removed."""
-    return _rank(order)[None] >= steps[:, None]
-
-
-def only_first(order: Integers, steps: Integers) -> Coalitions:
-    """One row per step k: the first k features of the order alone are kept."""
-    return _rank(order)[None] < steps[:, None]
-
-
-def _rank(order: Integers) -> Integers:
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank
-
-
-def each_alone(features: int) -> Coalitions:
-    """One row per feature: it is removed and all others are kept."""
-    return ~np.eye(features, dtype=bool)
+def along(ranking: Integers, steps: Integers, *, kept: bool = False) -> Coalitions:
+    """One row per step k: the first k features of a ranking are removed, or they alone are kept."""
+    is_first = np.argsort(ranking)[None] < steps[:, None]
+    return is_first if kept else ~is_first

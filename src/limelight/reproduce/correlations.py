@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from limelight.core.arrays import Floats
-from limelight.evaluation.agreement import kendall, orders, pearson, spearman, top_overlap
 from limelight.explainers.method import find
 from limelight.reproduce import passes
 from limelight.reproduce.drawing import new_axes
 from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, joined
-from limelight.statistics.correlation import bootstrap_mean
+from limelight.statistics.correlation import comparisons, kendall, pearson, spearman, top_overlap
+from limelight.statistics.means import bootstrap_mean
 
 METHODS = (
     "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",
@@ -71,11 +71,11 @@ def stacked_weights(lab: Lab) -> Floats:
 
 def agreement(rows: Tensor) -> Arrays:
     """All measures of one document, for the pairs above the diagonal (1, pairs): rows (methods, d)."""
-    order = orders(rows)
+    compared = comparisons(rows)
     measures = {
         "pearson": pearson(rows),
-        "spearman": spearman(order),
-        "kendall": kendall(order),
+        "spearman": spearman(compared),
+        "kendall": kendall(compared),
         "overlap": top_overlap(rows, TOP),
         "pearson_absolute": pearson(rows.abs()),
     }

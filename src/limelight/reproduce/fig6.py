@@ -15,7 +15,8 @@ from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
 from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, evenly, joined, target_of
-from limelight.statistics.correlation import correlation, mean_and_spread
+from limelight.statistics.correlation import correlation
+from limelight.statistics.means import mean_and_spread
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
 NEAR = 0.1

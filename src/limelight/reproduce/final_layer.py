@@ -10,13 +10,12 @@ import numpy as np
 import torch
 
 from limelight.core.arrays import Floats
-from limelight.evaluation.agreement import kendall, orders
 from limelight.reproduce import passes
 from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
 from limelight.reproduce.experiment import Experiment, Numbers, percent
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Asked, Lab, Prepared, evenly, joined
-from limelight.statistics.correlation import correlation
+from limelight.statistics.correlation import comparisons, correlation, kendall
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.ratio_game import RatioGame
 
@@ -73,7 +72,7 @@ def compute(lab: Lab) -> Numbers:
 def _discordant(lab: Lab, alpha: Floats, limit: Floats) -> float:
     """The part of pairs of words where the one with more attention has the smaller weight, mean over documents."""
     both = torch.split(torch.from_numpy(np.stack([alpha, limit])).to(lab.device), lab.sizes.tolist(), dim=1)
-    tau = torch.stack([kendall(orders(rows))[0, 1] for rows in both])
+    tau = torch.stack([kendall(comparisons(rows))[0, 1] for rows in both])
     return float((1.0 - tau.nanmean()) / 2.0)
 
 

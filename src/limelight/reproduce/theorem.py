@@ -16,7 +16,8 @@ from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_axes
 from limelight.reproduce.experiment import Experiment, Numbers, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.statistics.correlation import correlation, mean_and_spread, ranks
+from limelight.statistics.correlation import rank_correlation
+from limelight.statistics.means import mean_and_spread
 
 CAUSES = {
     "d": "distinct words d",
@@ -66,7 +67,7 @@ def compute(lab: Lab) -> Numbers:
 
 
 def _rank_correlation(one: Floats, other: Floats) -> float:
-    rho = float(correlation(ranks(np.stack([one, other])))[0, 1])
+    rho = rank_correlation(one, other)
     return 0.0 if np.isnan(rho) else rho
 
 

@@ -1,58 +1,72 @@
-"""Correlations, and means over documents with their intervals."""
+"""How alike rows of numbers are: correlations, rank correlations and overlap of all pairs at once, on any device."""
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
 
 from limelight.core.arrays import Floats
-from limelight.evaluation.agreement import pearson
 
-_RESAMPLES = 1000
-_RESAMPLES_AT_ONCE = 50
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def pearson(rows: Tensor) -> Tensor:
+    """Pearson's correlation of all pairs of rows (m, d): (m, m), NaN where a row is constant."""
+    centred = rows - rows.mean(dim=1, keepdim=True)
+    constant = (rows == rows[:, :1]).all(dim=1, keepdim=True)
+    unit = (centred / centred.norm(dim=1, keepdim=True)).masked_fill(constant, math.nan)
+    return (unit @ unit.T).clamp(-1.0, 1.0)
+
+
+def comparisons(rows: Tensor) -> Tensor:
+    """For each pair of words whether the first has the larger weight (1), the smaller (-1) or the same: (m, d, d)."""
+    return (rows[:, :, None] - rows[:, None, :]).sign()
+
+
+def spearman(compared: Tensor) -> Tensor:
+    """Pearson's correlation of ranks, from `comparisons`; ties share the mean of theirs."""
+    # The words that a word surpasses, less those that surpass it: twice its rank, up to a constant.
+    return pearson(compared.sum(dim=2))
+
+
+def kendall(compared: Tensor) -> Tensor:
+    """Kendall's τ_b, from `comparisons`: concordant less discordant pairs of words, ties accounted for."""
+    signs = compared.flatten(1).float()  # sums of up to 2^24 signs are exact
+    product = (signs @ signs.T).double()
+    untied = product.diagonal().sqrt()
+    return product / (untied[:, None] * untied)
+
+
+def top_overlap(rows: Tensor, k: int) -> Tensor:
+    """Fraction of the k words of largest absolute weight that two rows have in common: (m, m)."""
+    k = min(k, rows.shape[1])
+    top = rows.abs().argsort(dim=1, descending=True, stable=True)[:, :k]
+    chosen = rows.new_zeros(rows.shape).scatter_(1, top, 1.0)
+    return chosen @ chosen.T / k
 
 
 def correlation(rows: Floats) -> Floats:
-    """Pearson's correlation of all pairs of rows (m, d): (m, m), NaN where a row is constant."""
+    """Pearson's correlation of arrays instead of tensors."""
+    import torch
+
     correlations: Floats = pearson(torch.from_numpy(rows)).numpy()
     return correlations
 
 
-def ranks(rows: Floats) -> Floats:
-    """Ranks from 1 in each row; ties share the mean of theirs."""
-    ranked = np.empty(rows.shape)
-    for i, row in enumerate(rows):
-        _, inverse, counts = np.unique(row, return_inverse=True, return_counts=True)
-        ranked[i] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranked
+def rank_correlation(one: Floats, other: Floats) -> float:
+    """Spearman's ρ of two rows of any length; NaN where one of them is constant."""
+    from scipy.stats import rankdata
+
+    if len(one) < 2:
+        return math.nan
+    return float(correlation(rankdata(np.stack([one, other]), axis=1))[0, 1])
 
 
-def bootstrap_mean(values: Floats, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-    """Mean over documents of each column (n, m), and its interval from resampled documents; NaNs are left out."""
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    rng, n = np.random.default_rng(seed), len(values)
-    means = []
-    for start in range(0, _RESAMPLES, _RESAMPLES_AT_ONCE):
-        size = min(_RESAMPLES_AT_ONCE, _RESAMPLES - start)
-        counts = rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means.append((counts @ filled) / (counts @ known))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        centre = filled.sum(axis=0) / known.sum(axis=0)
-    edge = (1.0 - level) / 2.0
-    low, high = np.nanquantile(np.concatenate(means), [edge, 1.0 - edge], axis=0)
-    return centre, low, high
+def shared_top(one: Floats, other: Floats, k: int) -> float:
+    """Fraction of the k words of largest absolute weight that two rows have in common."""
+    import torch
 
-
-def mean_and_spread(values: Floats) -> dict[str, float]:
-    """As the paper reports: mean and standard deviation over documents; and quartiles."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return {
-        "mean": float(values.mean()),
-        "std": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-        "quartile_1": float(low),
-        "median": float(middle),
-        "quartile_3": float(high),
-        "largest": float(values.max()),
-    }
+    return float(top_overlap(torch.from_numpy(np.stack([one, other])), k)[0, 1])

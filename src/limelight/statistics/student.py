@@ -4,7 +4,8 @@ Wallace's transformation (1959) takes Student's t with ν degrees of freedom to 
 
     z = (8ν + 1) / (8ν + 3) · sqrt(ν log(1 + t²/ν))
 
-Its 95 % limit is too wide by 1 % with three degrees of freedom, by 4 % with two, and never too narrow.
+Its 95 % limit is too wide by 1 % with three degrees of freedom, by 4 % with two, and never too narrow. Unlike SciPy's
+quantiles it is a formula that arrays and tensors on any device take.
 """
 
 from __future__ import annotations
@@ -21,12 +22,7 @@ INTERVAL = 1.959963984540054
 
 def widening(freedom: Any) -> Any:
     """How much wider Student's 95 % interval is: of a number, or of each element of an array or tensor."""
-    scale = (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
-    exponent = (INTERVAL * scale) ** 2 / freedom
-    if isinstance(freedom, int | float):
-        return math.sqrt(freedom * math.expm1(exponent)) / INTERVAL
-    expm1 = np.expm1 if isinstance(exponent, np.ndarray | np.floating) else type(exponent).expm1
-    return (freedom * expm1(exponent)) ** 0.5 / INTERVAL
+    return _students(INTERVAL, freedom) / INTERVAL
 
 
 def half_width(tail: float, freedom: int | None = None) -> float:
@@ -35,15 +31,23 @@ def half_width(tail: float, freedom: int | None = None) -> float:
     Standard errors from few samples are widened for 95 % already, so that 5 % is 1.96 of them whatever the freedom.
     """
     z = -NormalDist().inv_cdf(tail / 2.0)
-    if freedom is None:
-        return z
-    scale = (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
-    exponent = (z * scale) ** 2 / freedom
-    return math.sqrt(freedom * math.expm1(exponent)) / float(widening(freedom))
+    return z if freedom is None else float(_students(z, freedom) / widening(freedom))
 
 
 def as_normal(ratios: Any, freedom: int) -> Any:
     """Weights over standard errors that are widened for 95 %, as normal numbers of the same rarity: 1.96 stays 1.96."""
-    scale = (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
     with np.errstate(over="ignore"):
-        return np.sqrt(freedom * np.log1p((ratios * widening(freedom)) ** 2 / freedom)) / scale
+        return np.sqrt(freedom * np.log1p((ratios * widening(freedom)) ** 2 / freedom)) / _scale(freedom)
+
+
+def _students(z: float, freedom: Any) -> Any:
+    """Student's t that is as rare as the normal number z."""
+    exponent = (z * _scale(freedom)) ** 2 / freedom
+    if isinstance(freedom, int | float):
+        return math.sqrt(freedom * math.expm1(exponent))
+    expm1 = np.expm1 if isinstance(exponent, np.ndarray | np.floating) else type(exponent).expm1
+    return (freedom * expm1(exponent)) ** 0.5
+
+
+def _scale(freedom: Any) -> Any:
+    return (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)

@@ -16,16 +16,12 @@ from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
 from limelight.errors import InputError, shown
 from limelight.evaluation.curves import curves_of
+from limelight.evaluation.measure import measures
 from limelight.evaluation.report.tables import all_tables
 from limelight.evaluation.run_folder import read_evaluation
 from limelight.explanation.result import Comparison
 from limelight.explanation.serialization import numbers_written
 from limelight.web.requests import Body
-
-_MEASURES = {
-    "comprehensiveness": "What the output loses as words are taken out",
-    "sufficiency": "What the output loses as words are kept alone",
-}
 
 
 class TextsRequest(Body):
@@ -138,7 +134,7 @@ def evaluation_view(folder: Path) -> dict[str, Any]:
         ],
         "curves": [
             {
-                "title": f"{title}, {removal}",
+                "title": f"{measure.curve.title}, {removal}",
                 "curves": [
                     {
                         "name": visible(curve.name),
@@ -151,7 +147,7 @@ def evaluation_view(folder: Path) -> dict[str, Any]:
                     for curve in found
                 ],
             }
-            for measure, title in _MEASURES.items()
-            if (found := curves_of(evaluation, measure, removal))
+            for measure in measures()
+            if measure.curve is not None and (found := curves_of(evaluation, measure, removal))
         ],
     }

@@ -13,33 +13,32 @@ from itertools import combinations
 import numpy as np
 
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import Measure, Score, score
+from limelight.statistics.correlation import comparisons, kendall, top_overlap
 
 TAU, TOP = "τ", "top 10"
 _TOP = 10
 
-agreement = measure(
+agreement = Measure(
     "agreement",
     label="Agreement",
     summary="Kendall's τ and the shared part of the ten strongest words, for each pair of methods: likeness, not truth",
+    pairs=TAU,
 )
 
 
 @agreement.scores
 def of_pairs(case: Case) -> Iterator[Score]:
-    if case.d < 2 or len(case.judged) < 2:
+    if case.d < 2 or len(case.entries) < 2:
         return
     import torch
 
-    from limelight.evaluation.agreement import kendall, orders, top_overlap
-
-    judged = list(case.judged.values())
-    weights = torch.from_numpy(np.stack([one.weights for one in judged]))
-    by_weight, by_size = kendall(orders(weights)), kendall(orders(weights.abs()))
+    weights = torch.from_numpy(np.stack([one.weights for one in case.entries]))
+    by_weight, by_size = kendall(comparisons(weights)), kendall(comparisons(weights.abs()))
     shared = top_overlap(weights, _TOP)
-    for i, j in combinations(range(len(judged)), 2):
-        place = {"method": judged[i].name, "other": judged[j].name}
-        tau = float((by_weight if judged[i].signed and judged[j].signed else by_size)[i, j])
+    for (i, one), (j, other) in combinations(enumerate(case.entries), 2):
+        place = {"method": one.name, "other": other.name}
+        tau = float((by_weight if one.signed and other.signed else by_size)[i, j])
         if math.isfinite(tau):
-            yield Score(case.key("agreement", TAU, **place), tau)
-        yield Score(case.key("agreement", TOP, **place), float(shared[i, j]))
+            yield score(TAU, tau, **place)
+        yield score(TOP, float(shared[i, j]), **place)

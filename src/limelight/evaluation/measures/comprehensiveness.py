@@ -13,31 +13,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from limelight.evaluation.case import Case, area, part_name, spread_parts
+from limelight.evaluation.case import Case, area, spread_parts
 from limelight.evaluation.limits import enumerates, limits_of
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import (
+    ABOVE_CHANCE,
+    ABOVE_WORST,
+    ALL,
+    BEST_ABOVE_CHANCE,
+    BEST_ABOVE_WORST,
+    BOUND_ABOVE_CHANCE,
+    Curve,
+    Measure,
+    Score,
+    score,
+)
 from limelight.models.outputs import Output
 
-ABOVE_CHANCE, BEST_ABOVE_CHANCE, BOUND_ABOVE_CHANCE = "above chance", "best above chance", "bound above chance"
-ABOVE_WORST, BEST_ABOVE_WORST = "above worst", "best above worst"
-ALL = "all"
-
-comprehensiveness = measure(
+comprehensiveness = Measure(
     "comprehensiveness",
     label="Comprehensiveness",
     summary="What the output loses when the strongest words are removed: mean over all steps, and at parts of them",
     better="higher",
+    primary=True,
+    curve=Curve(
+        "What the output loses as words are taken out",
+        "What the output loses as a method's strongest words are removed: the higher, the better.",
+    ),
 )
 
 
 @comprehensiveness.wants
 def curves(case: Case) -> None:
-    """Both curves of every order: the words that are kept tell what the reverse order removes, for the limits."""
-    for judged, order in case.orders():
+    """Both curves of every ranking: the words that are kept tell what the reverse removes, for the limits."""
+    for entry, order in case.orders():
         for kept in (False, True):
-            case.want_curves(case.order(judged.weights, order), kept=kept)
-    for drawn in case.random_orders:
-        case.want_curves(drawn, kept=False)
+            case.want(case.ranking(entry, order), kept=kept)
+    case.want_random()
     for removal in case.removals:
         if enumerates(case, removal):
             case.enumerate(removal)
@@ -49,16 +60,14 @@ def of_methods(case: Case) -> Iterator[Score]:
         for output in case.outputs:
             whole, chance = case.whole[output], area(case.chance(removal, output))
             worst = limits_of(case, removal, output).worst
-            for judged, order in case.orders():
-                place = {"method": judged.name, "removal": removal, "output": output, "order": order}
-                lost = whole - case.curve_of(judged, order, removal, output)
-                yield Score(case.key("comprehensiveness", ALL, **place), area(lost))
-                yield Score(case.key("comprehensiveness", ABOVE_CHANCE, **place), area(lost) - (whole - chance))
-                yield Score(case.key("comprehensiveness", ABOVE_WORST, **place), area(lost) - worst)
-                is_drawn = output == case.output and order == judged.own_order
-                for part in spread_parts(is_drawn):
-                    value = float(lost[case.step_of(part)])
-                    yield Score(case.key("comprehensiveness", part_name(part), **place), value)
+            for entry, order in case.orders():
+                place = {"method": entry.name, "removal": removal, "output": output, "order": order}
+                lost = whole - case.curve(case.ranking(entry, order), removal, output)
+                yield score(ALL, area(lost), **place)
+                yield score(ABOVE_CHANCE, area(lost) - (whole - chance), **place)
+                yield score(ABOVE_WORST, area(lost) - worst, **place)
+                is_drawn = output == case.output and order == entry.own_order
+                yield from case.scores_at(lost, spread_parts(is_drawn), **place)
 
 
 @comprehensiveness.scores
@@ -69,23 +78,18 @@ def of_texts(case: Case) -> Iterator[Score]:
             place = {"removal": removal, "output": output}
             lost = case.whole[output] - case.chance(removal, output)
             limits = limits_of(case, removal, output)
-            above = _above(case, output, limits.best, area(lost))
-            width = _above(case, output, limits.best, limits.worst)
-            yield Score(case.key("comprehensiveness", ALL, **place), area(lost))
-            yield Score(case.key("comprehensiveness", BEST_ABOVE_CHANCE, **place), above)
-            yield Score(case.key("comprehensiveness", BOUND_ABOVE_CHANCE, **place), limits.bound - area(lost))
-            yield Score(case.key("comprehensiveness", BEST_ABOVE_WORST, **place), width)
-            yield Score(case.key("comprehensiveness", limits.how, **place), 1.0)
-            for part in spread_parts(output == case.output):
-                value = float(lost[case.step_of(part)])
-                yield Score(case.key("comprehensiveness", part_name(part), **place), value)
+            yield score(ALL, area(lost), **place)
+            yield score(BEST_ABOVE_CHANCE, _above(case, output, limits.best, area(lost)), **place)
+            yield score(BOUND_ABOVE_CHANCE, limits.bound - area(lost), **place)
+            yield score(BEST_ABOVE_WORST, _above(case, output, limits.best, limits.worst), **place)
+            yield score(limits.how, 1.0, **place)
+            yield from case.scores_at(lost, spread_parts(output == case.output), **place)
             if output == case.output and limits.best_curve is not None:
-                for part in spread_parts(own=True):
-                    value = case.whole[output] - float(limits.best_curve[case.step_of(part)])
-                    yield Score(case.key("comprehensiveness", f"best {part_name(part)}", **place), value)
+                best = case.whole[output] - limits.best_curve
+                yield from case.scores_at(best, spread_parts(own=True), "best ", **place)
 
 
 def _above(case: Case, output: Output, best: float, other: float) -> float:
-    """By how much; what is rounding, as where no order differs from another, is nothing."""
+    """By how much; what is rounding, as where no ranking differs from another, is nothing."""
     above = best - other
     return above if case.d > 1 and above > case.rounding(output) else 0.0

@@ -15,15 +15,14 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import Measure, Score, score
 from limelight.evaluation.measures.plausibility import average_precision
 from limelight.inputs.document import Document
-from limelight.inputs.features import NOBODY
 from limelight.models.interface import Classifier, View
 
 PRECISION, FOLLOWED = "average precision", "label follows"
 
-counterfactual = measure(
+counterfactual = Measure(
     "counterfactual",
     label="Counterfactual pairs",
     summary="Average precision of the words that an edit changed, where it also changed what the model says",
@@ -39,21 +38,20 @@ def without_labels(model: Classifier, view: View, texts: int) -> str | None:
 
 @counterfactual.scores
 def of_methods(case: Case) -> Iterator[Score]:
-    other = case.beside.counterfactual
+    other = case.plan.besides[case.number].counterfactual
     if other is None:
         return
-    view = case.explainer.model.view(other)
+    view = case.plan.model.view(other)
     follows = follows_edit(case, view.logits)
-    yield Score(case.key("counterfactual", FOLLOWED), float(follows))
-    owned = np.flatnonzero(case.features.owners != NOBODY)
+    yield score(FOLLOWED, follows)
+    owned = case.owned_words()
     edited = edited_words(placed_words(case.view.document), placed_words(view.document))[owned]
     if not follows or not edited.any() or edited.all():
         return
-    yield Score(case.key("counterfactual", PRECISION), float(edited.mean()))
-    for judged, order in case.orders():
-        per_word = (np.abs(judged.weights) if order == "absolute" else judged.weights)[case.features.owners[owned]]
-        value = average_precision(per_word, edited)
-        yield Score(case.key("counterfactual", PRECISION, method=judged.name, order=order), value)
+    yield score(PRECISION, edited.mean())
+    for entry, order in case.orders():
+        per_word = entry.worth(order)[case.features.owners[owned]]
+        yield score(PRECISION, average_precision(per_word, edited), method=entry.name, order=order)
 
 
 def follows_edit(case: Case, logits: Floats) -> bool:

@@ -13,15 +13,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import Measure, Score, score
+from limelight.evaluation.report.numbers import percent, removed
+from limelight.evaluation.result import Evaluation
 from limelight.models.interface import Classifier, View
 
 OUTSIDE, EMPTY = "outside", "without words"
 _EDGES = (0.01, 0.99)
 LEAST_TEXTS = 20
 """Below, a range says nothing."""
+_OFTEN = 0.1
 
-distribution = measure(
+distribution = Measure(
     "out-of-distribution",
     label="Out of distribution",
     summary="How often outputs with random words removed leave the range of the outputs of whole texts: a warning",
@@ -33,18 +36,26 @@ def few_texts(model: Classifier, view: View, texts: int) -> str | None:
     return None if texts >= LEAST_TEXTS else f"with fewer than {LEAST_TEXTS} texts their range says nothing"
 
 
-@distribution.wants
-def random_texts(case: Case) -> None:
-    for order in case.random_orders:
-        case.want_curves(order, kept=False)
+distribution.wants(Case.want_random)
 
 
 @distribution.scores
 def of_text(case: Case) -> Iterator[Score]:
-    low, high = np.quantile(case.texts_outputs[:, case.target], _EDGES)
+    low, high = np.quantile(case.plan.texts_outputs[:, case.target], _EDGES)
     for removal in case.removals:
-        outputs = np.array([case.curve(order, removal, case.output)[1:] for order in case.random_orders])
-        outside = float(((outputs < low) | (outputs > high)).mean())
-        yield Score(case.key("out-of-distribution", OUTSIDE, removal=removal, output=case.output), outside)
-        last = float(outputs[0, -1])
-        yield Score(case.key("out-of-distribution", EMPTY, removal=removal, output=case.output), last)
+        place = {"removal": removal, "output": case.output}
+        outputs = np.array([case.curve(one, removal, case.output)[1:] for one in case.random_rankings])
+        yield score(OUTSIDE, ((outputs < low) | (outputs > high)).mean(), **place)
+        yield score(EMPTY, outputs[0, -1], **place)
+
+
+@distribution.says("caveat")
+def often_outside(evaluation: Evaluation) -> Iterator[str]:
+    summary = evaluation.summary
+    for removal in summary.removals:
+        outside = summary.mean(distribution.key(OUTSIDE, removal=removal, output=summary.output)).value
+        if outside > _OFTEN:
+            yield (
+                f"With words {removed(removal)}, {percent(outside)} of the outputs lie outside the range of whole "
+                "texts: the model is asked about inputs that it was not made for."
+            )

@@ -12,14 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from limelight.core.threads import one_thread
 from limelight.evaluation.case import Case
-from limelight.evaluation.limits import ratio_game
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import Measure, Score, score
 from limelight.models.interface import Classifier, RatioView, View
+from limelight.theory.subsets import smallest_flip
 
 PART, FLIPPED, FEWEST, FEWEST_BOUND = "part", "flipped", "fewest found", "fewest possible"
 
-flips = measure(
+flips = Measure(
     "flips",
     label="Flips",
     summary="The part of the words, strongest first, that must go until the label changes; all, where it never does",
@@ -34,8 +35,8 @@ def without_labels(model: Classifier, view: View, texts: int) -> str | None:
 
 @flips.wants
 def curves(case: Case) -> None:
-    for judged, order in case.orders():
-        case.want_curves(case.order(judged.weights, order), kept=False)
+    for entry, order in case.orders():
+        case.want(case.ranking(entry, order))
 
 
 @flips.scores
@@ -43,23 +44,19 @@ def of_methods(case: Case) -> Iterator[Score]:
     if not case.holds(case.prediction.logits[None])[0]:  # only what is given can be taken away
         return
     for removal in case.removals:
-        for judged, order in case.orders():
-            logits = case.logits_along(case.order(judged.weights, order), removal)
+        for entry, order in case.orders():
+            logits = case.logits_along(case.ranking(entry, order), removal)
             gone = np.flatnonzero(~case.holds(logits))
-            place = {"method": judged.name, "removal": removal, "order": order}
-            part = case.steps[gone[0]] / case.d if len(gone) else 1.0
-            yield Score(case.key("flips", PART, **place), float(part))
-            yield Score(case.key("flips", FLIPPED, **place), float(len(gone) > 0))
+            place = {"method": entry.name, "removal": removal, "order": order}
+            yield score(PART, case.steps[gone[0]] / case.d if len(gone) else 1.0, **place)
+            yield score(FLIPPED, len(gone) > 0, **place)
         if removal == "mask" and isinstance(case.view, RatioView) and len(case.prediction.labels) == 2:
             yield from fewest(case)
 
 
 def fewest(case: Case) -> Iterator[Score]:
     """Of two labels one logit less the other changes its sign: a flip of a single attention layer."""
-    from limelight.core.threads import one_thread
-    from limelight.theory.subsets import smallest_flip
-
     with one_thread():
-        flip = smallest_flip(ratio_game(case, "log-odds"), 0, effort=0)
-    yield Score(case.key("flips", FEWEST, removal="mask"), 1.0 if flip.size is None else flip.size / case.d)
-    yield Score(case.key("flips", FEWEST_BOUND, removal="mask"), min(flip.at_least / case.d, 1.0))
+        flip = smallest_flip(case.ratio_game("log-odds"), 0, effort=0)
+    yield score(FEWEST, 1.0 if flip.size is None else flip.size / case.d, removal="mask")
+    yield score(FEWEST_BOUND, min(flip.at_least / case.d, 1.0), removal="mask")

@@ -6,19 +6,18 @@ people marked on average of these texts. It measures agreement with people, not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from limelight.core.arrays import Floats
+from limelight.core.arrays import Array, Floats
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
-from limelight.inputs.document import Span
-from limelight.inputs.features import NOBODY
+from limelight.evaluation.measure import Measure, Score, score
+from limelight.inputs.document import Document, Span
 
 PRECISION, F1, IOU = "average precision", "F1", "IOU"
 
-plausibility = measure(
+plausibility = Measure(
     "plausibility",
     label="Plausibility",
     summary="Average precision, F1 and IOU of the strongest words against human rationales: people, not the model",
@@ -29,30 +28,30 @@ plausibility = measure(
 
 @plausibility.scores
 def of_methods(case: Case) -> Iterator[Score]:
-    if case.beside.rationale is None:
+    rationale = case.plan.besides[case.number].rationale
+    if rationale is None:
         return
-    owned = np.flatnonzero(case.features.owners != NOBODY)
-    marked = marked_words(case, case.beside.rationale)[owned]
+    owned = case.owned_words()
+    marked = marked_words(case.view.document, rationale)[owned]
     if not marked.any() or marked.all():
         return
-    yield Score(case.key("plausibility", PRECISION), float(marked.mean()))  # that of a random order, about
-    for judged, order in case.orders():
-        per_word = (np.abs(judged.weights) if order == "absolute" else judged.weights)[case.features.owners[owned]]
-        place = {"method": judged.name, "order": order}
-        yield Score(case.key("plausibility", PRECISION, **place), average_precision(per_word, marked))
-        k = max(1, min(len(owned), round(case.rationale_share * len(owned))))
+    yield score(PRECISION, marked.mean())  # that of a random ranking, about
+    for entry, order in case.orders():
+        per_word = entry.worth(order)[case.features.owners[owned]]
+        place = {"method": entry.name, "order": order}
+        yield score(PRECISION, average_precision(per_word, marked), **place)
+        k = max(1, min(len(owned), round(case.plan.rationale_share * len(owned))))
         strongest = np.zeros(len(owned), dtype=bool)
         ties = case.rng(2).permutation(len(owned))
         strongest[np.lexsort((ties, -per_word))[:k]] = True
         both = float((strongest & marked).sum())
-        yield Score(case.key("plausibility", F1, **place), 2.0 * both / (k + float(marked.sum())))
-        yield Score(case.key("plausibility", IOU, **place), both / float((strongest | marked).sum()))
+        yield score(F1, 2.0 * both / (k + float(marked.sum())), **place)
+        yield score(IOU, both / float((strongest | marked).sum()), **place)
 
 
-def marked_words(case: Case, spans: tuple[Span, ...]) -> Floats:
-    """Which words of the document a span touches."""
-    words = case.view.document.words
-    return np.array([any(w.start < end and start < w.end for start, end in spans) for w in words], dtype=bool)
+def marked_words(document: Document, spans: Sequence[Span]) -> Array:
+    """Which words of a document a span touches."""
+    return np.array([any(w.start < end and start < w.end for start, end in spans) for w in document.words], dtype=bool)
 
 
 def average_precision(scores: Floats, marked: Floats) -> float:

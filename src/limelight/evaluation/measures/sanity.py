@@ -12,17 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from limelight.attribution.run import explanations
 from limelight.evaluation.case import Case
-from limelight.evaluation.explainer import CANNOT
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.measure import Measure, Score, score
 from limelight.evaluation.randomised import STAGES, has_parameters, randomised
-from limelight.evaluation.similarity import rank_correlation
 from limelight.models.interface import Classifier, View
+from limelight.statistics.correlation import rank_correlation
 
 TEXTS = 20
 
-sanity = measure(
+sanity = Measure(
     "sanity",
     label="Sanity",
     summary="How much of a method's ranking stays when the model's parameters are randomised, from the top down",
@@ -41,21 +39,11 @@ def of_methods(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
     for stage in STAGES:
-        model = randomised(case.explainer.model, stage, 1000 * case.seed + case.number)
-        view = model.view(case.text)
-        if not np.isfinite(view.logits).all():
+        view = randomised(case.plan.model, stage, 1000 * case.seed + case.number).view(case.text)
+        resolved = case.resolve(view) if np.isfinite(view.logits).all() else None
+        if resolved is None:
             continue
-        try:
-            resolved = case.explainer.resolve(view, case.prediction.labels[case.target])
-        except CANNOT:
-            continue
-        for judged in case.judged.values():
-            if judged.explanation is None:
-                continue
-            try:
-                (other,) = explanations(resolved.only(judged.name))
-            except CANNOT:
-                continue
-            value = rank_correlation(judged.weights, other.weights)
+        for entry, other in case.again(resolved, case.explained):
+            value = rank_correlation(entry.weights, other.weights)
             if math.isfinite(value):
-                yield Score(case.key("sanity", stage, method=judged.name), value)
+                yield score(stage, value, method=entry.name)

@@ -11,37 +11,36 @@ from collections.abc import Iterator
 import numpy as np
 
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.shared_answers import each_alone
+from limelight.evaluation.measure import Measure, Score, score
 
-sign = measure(
+sign = Measure(
     "sign",
     label="Sign",
     summary="How often removing one word moves the output the way its weight says, weighted by size",
     better="higher",
+    coin=0.5,
 )
 
 
 @sign.wants
 def words_alone(case: Case) -> None:
-    if any(judged.signed for judged in case.judged.values()):
+    if case.signed:
         for answers in case.answers.values():
-            answers.want(each_alone(case.d))
+            answers.want(~np.eye(case.d, dtype=bool))
 
 
 @sign.scores
 def of_methods(case: Case) -> Iterator[Score]:
+    if not case.signed:
+        return
     for removal in case.removals:
+        logits = case.answers[removal](~np.eye(case.d, dtype=bool))
         for output in case.outputs:
-            signed = [judged for judged in case.judged.values() if judged.signed]
-            if not signed:
-                continue
-            lost = case.losses_alone(removal, output)
+            lost = case.whole[output] - case.quantity(output).of(logits)
             moved = np.where(np.abs(lost) <= case.rounding(output), 0.0, np.sign(lost))
-            for judged in signed:
-                size = np.abs(judged.weights)
-                if not size.sum() > 0.0:
-                    continue
-                agrees = 0.5 * (1.0 + moved * np.sign(judged.weights))
-                value = float((size * agrees).sum() / size.sum())
-                yield Score(case.key("sign", "", method=judged.name, removal=removal, output=output), value)
+            for entry in case.signed:
+                sizes = np.abs(entry.weights)
+                if sizes.sum() > 0.0:
+                    agrees = 0.5 * (1.0 + moved * np.sign(entry.weights))
+                    value = (sizes * agrees).sum() / sizes.sum()
+                    yield score("", value, method=entry.name, removal=removal, output=output)

@@ -14,20 +14,25 @@ each number of removed words. Elsewhere the sets are the beginnings of the rando
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats
+from limelight.core.threads import one_thread
 from limelight.evaluation.case import Case
-from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.shared_answers import without_first
+from limelight.evaluation.measure import Measure, Score, score
+from limelight.evaluation.report.numbers import PAIRS_NAMED, interval
+from limelight.evaluation.result import Evaluation
+from limelight.evaluation.shared_answers import along
 from limelight.models.interface import Removal
 from limelight.theory.removal_rankings import all_coalitions
+from limelight.theory.subsets import means_by_word
 
 SLOPE, EXPLAINED = "slope", "variance explained"
+WRONG_SIZE = 4 / 3
+"""Weights whose sums are off by more than a third on average are named."""
 
-size = measure(
+size = Measure(
     "size",
     label="Size of weights",
     summary="Change of the output when random words are removed, against the sum of their weights: slope 1 is right",
@@ -36,33 +41,45 @@ size = measure(
 
 @size.wants
 def random_sets(case: Case) -> None:
-    if any(judged.signed for judged in case.judged.values()):
-        for drawn in case.random_orders:
-            case.want_curves(drawn, kept=False)
+    if case.signed:
+        case.want_random()
 
 
 @size.scores
 def of_methods(case: Case) -> Iterator[Score]:
-    signed = [judged for judged in case.judged.values() if judged.signed]
-    if not signed or case.d < 2:
+    if not case.signed or case.d < 2:
         return
     for removal in case.removals:
         kept, chances = _sets(case, removal)
         changes = case.whole[case.output] - case.quantity(case.output).of(case.answers[removal](kept))
         if float(np.ptp(changes)) <= case.rounding(case.output):
             continue
-        is_exact = case.has_exact_chance(removal, case.output)
-        kept_means = _exact_means(case) if is_exact else None
-        for judged in signed:
-            if not np.abs(judged.weights).sum() > 0.0:
+        kept_means = _exact_means(case) if case.has_exact_chance(removal, case.output) else None
+        for entry in case.signed:
+            if not np.abs(entry.weights).sum() > 0.0:
                 continue
-            sums = (~kept).astype(np.float64) @ judged.weights
-            slope, explained = line(sums, changes, chances)
+            slope, explained = line((~kept).astype(np.float64) @ entry.weights, changes, chances)
             if kept_means is not None:
-                slope = exact_slope(judged.weights, *kept_means)
-            place = {"method": judged.name, "removal": removal, "output": case.output}
-            yield Score(case.key("size", SLOPE, **place), slope)
-            yield Score(case.key("size", EXPLAINED, **place), explained)
+                slope = exact_slope(entry.weights, *kept_means)
+            place = {"method": entry.name, "removal": removal, "output": case.output}
+            yield score(SLOPE, slope, **place)
+            yield score(EXPLAINED, explained, **place)
+
+
+@size.says("after pairs")
+def wrong_sizes(evaluation: Evaluation) -> Iterator[str]:
+    """Methods whose weights are plainly too small or too large; a description, which a ranking cannot give."""
+    summary, off = evaluation.summary, []
+    for name in evaluation.methods:
+        slope = summary.mean(size.key(SLOPE, name, **summary.place))
+        # Weights that have nothing to do with the change have a slope of 0, and no size that could be wrong.
+        if slope.low > WRONG_SIZE or 0.0 < slope.low <= slope.high < 1.0 / WRONG_SIZE:
+            off.append(f"{interval(slope)} times as far as the weights of {name} add up to")
+    if off:
+        more = f" and {len(off) - PAIRS_NAMED} more methods" if len(off) > PAIRS_NAMED else ""
+        yield (
+            f"Removing words moves the output {', '.join(off[:PAIRS_NAMED])}{more}: these weights have the wrong size."
+        )
 
 
 def line(sums: Floats, changes: Floats, chances: Floats) -> tuple[float, float]:
@@ -90,19 +107,11 @@ def _sets(case: Case, removal: Removal) -> tuple[Coalitions, Floats]:
         kept = all_coalitions(case.d)[:-1]  # the last one removes nothing
         counts = np.bincount(kept.sum(axis=1), minlength=case.d)
         return kept, 1.0 / (counts[kept.sum(axis=1)] * case.d)
-    kept = np.concatenate([without_first(order, case.steps[1:]) for order in case.random_orders])
+    kept = np.concatenate([along(ranking, case.steps[1:]) for ranking in case.random_rankings])
     return kept, np.full(len(kept), 1.0 / len(kept))
 
 
 def _exact_means(case: Case) -> tuple[float, Floats]:
     """Of a single attention layer, over sets whose size is uniform from 1 to d: E[f], and E[f; word kept]."""
-    return cast(tuple[float, Floats], case.once("means with and without words", lambda: _means(case)))
-
-
-def _means(case: Case) -> tuple[float, Floats]:
-    from limelight.core.threads import one_thread
-    from limelight.evaluation.limits import ratio_game
-    from limelight.theory.subsets import means_by_word
-
     with one_thread():
-        return means_by_word(ratio_game(case, case.output), 0)
+        return means_by_word(case.ratio_game(case.output), 0)

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from limelight.attribution.run import explanations
+from limelight.core.arrays import Floats
 from limelight.errors import InputError
 from limelight.evaluation.case import Case
 from limelight.evaluation.edits import EDITS, same_features
-from limelight.evaluation.explainer import CANNOT
-from limelight.evaluation.measure import Score, measure
-from limelight.evaluation.similarity import rank_correlation, shared_top
+from limelight.evaluation.measure import Measure, Score, score
+from limelight.statistics.correlation import rank_correlation, shared_top
 
 TEXTS = 50
+_TOP = 10
 
-stability = measure(
+stability = Measure(
     "stability",
     label="Stability",
     summary="How much of a ranking stays with another seed, and under edits of case, white space and punctuation",
@@ -33,17 +33,8 @@ stability = measure(
 def of_seeds(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
-    resolved = case.resolved.asking(seed=case.seed + 1)
-    for judged in case.judged.values():
-        if judged.explanation is None or judged.explanation.stderr is None:
-            continue
-        (other,) = explanations(resolved.only(judged.name))
-        value = rank_correlation(judged.weights, other.weights)
-        if math.isfinite(value):
-            yield Score(case.key("stability", "seed", method=judged.name), value)
-        yield Score(
-            case.key("stability", "seed, top 10", method=judged.name), shared_top(judged.weights, other.weights)
-        )
+    for entry, other in case.again(case.resolved.asking(seed=case.seed + 1), case.sampled):
+        yield from _likeness("seed", entry.name, entry.weights, other.weights)
 
 
 @stability.scores
@@ -56,26 +47,21 @@ def of_edits(case: Case) -> Iterator[Score]:
         if edited == case.text:
             continue
         try:
-            view = case.explainer.model.view(edited)
+            view = case.plan.model.view(edited)
         except InputError:  # longer than the model reads, or without words
             continue
-        moved = float(case.quantity(case.output).of(view.logits[None])[0]) - case.whole[case.output]
-        yield Score(case.key("stability", f"{name}: output moved"), abs(moved))
-        try:
-            resolved = case.explainer.resolve(view, case.prediction.labels[case.target])
-        except CANNOT:
+        yield score(f"{name}: output moved", abs(case.value(case.output, view.logits) - case.whole[case.output]))
+        resolved = case.resolve(view)
+        if resolved is None:
             continue
-        for judged in case.judged.values():
-            if judged.explanation is None:
-                continue
-            try:
-                (other,) = explanations(resolved.only(judged.name))
-            except CANNOT:
-                continue
+        for entry, other in case.again(resolved, case.explained):
             mine, theirs = same_features(case.features.names, other.features, sides, other.sides)
-            value = rank_correlation(judged.weights[mine], other.weights[theirs])
-            if math.isfinite(value):
-                yield Score(case.key("stability", name, method=judged.name), value)
-            if mine:
-                shared = shared_top(judged.weights[mine], other.weights[theirs])
-                yield Score(case.key("stability", f"{name}, top 10", method=judged.name), shared)
+            yield from _likeness(name, entry.name, entry.weights[mine], other.weights[theirs])
+
+
+def _likeness(part: str, method: str, one: Floats, other: Floats) -> Iterator[Score]:
+    value = rank_correlation(one, other)
+    if math.isfinite(value):
+        yield score(part, value, method=method)
+    if len(one):
+        yield score(f"{part}, top 10", shared_top(one, other, _TOP), method=method)

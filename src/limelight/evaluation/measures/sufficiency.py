@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from limelight.evaluation.case import Case, area, part_name, spread_parts
-from limelight.evaluation.measure import Score, measure
+from limelight.evaluation.case import Case, area, spread_parts
+from limelight.evaluation.measure import ALL, Curve, Measure, Score, score
 
-ALL, BELOW_CHANCE = "all", "below chance"
+BELOW_CHANCE = "below chance"
 
-sufficiency = measure(
+sufficiency = Measure(
     "sufficiency",
     label="Sufficiency",
     summary="What the output loses when the strongest words alone are kept: over all steps, and at parts of them",
     better="lower",
+    curve=Curve(
+        "What the output loses as words are kept alone",
+        "What the output loses when the strongest words alone are kept: the lower, the better.",
+    ),
 )
 
 
 @sufficiency.wants
 def curves(case: Case) -> None:
-    for judged, order in case.orders():
-        case.want_curves(case.order(judged.weights, order), kept=True)
-    for drawn in case.random_orders:
-        case.want_curves(drawn, kept=False)
+    for entry, order in case.orders():
+        case.want(case.ranking(entry, order), kept=True)
+    case.want_random()
 
 
 @sufficiency.scores
@@ -36,15 +39,12 @@ def of_methods(case: Case) -> Iterator[Score]:
             whole = case.whole[output]
             chance = whole - case.chance(removal, output, kept=True)
             place = {"removal": removal, "output": output}
-            yield Score(case.key("sufficiency", ALL, **place), area(chance))
-            for part in spread_parts(output == case.output):
-                value = float(chance[case.step_of(part)])
-                yield Score(case.key("sufficiency", part_name(part), **place), value)
-            for judged, order in case.orders():
-                own = {**place, "method": judged.name, "order": order}
-                lost = whole - case.curve_of(judged, order, removal, output, kept=True)
-                yield Score(case.key("sufficiency", ALL, **own), area(lost))
-                yield Score(case.key("sufficiency", BELOW_CHANCE, **own), area(chance) - area(lost))
-                for part in spread_parts(output == case.output and order == judged.own_order):
-                    value = float(lost[case.step_of(part)])
-                    yield Score(case.key("sufficiency", part_name(part), **own), value)
+            yield score(ALL, area(chance), **place)
+            yield from case.scores_at(chance, spread_parts(output == case.output), **place)
+            for entry, order in case.orders():
+                own = {**place, "method": entry.name, "order": order}
+                lost = whole - case.curve(case.ranking(entry, order), removal, output, kept=True)
+                yield score(ALL, area(lost), **own)
+                yield score(BELOW_CHANCE, area(chance) - area(lost), **own)
+                is_drawn = output == case.output and order == entry.own_order
+                yield from case.scores_at(lost, spread_parts(is_drawn), **own)

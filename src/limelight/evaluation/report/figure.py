@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.evaluation.curves import Curve, curves_of
+from limelight.evaluation.measure import primary
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
@@ -19,10 +20,10 @@ def figure_of(evaluation: Evaluation) -> Any:
     from limelight.reproduce.drawing import new_figure, our_style
 
     removals = evaluation.summary.removals
-    panels = [(removal, curves_of(evaluation, "comprehensiveness", removal)) for removal in removals]
+    panels = [(removal, curves_of(evaluation, primary(), removal)) for removal in removals]
     panels = [(removal, curves) for removal, curves in panels if curves]
     if not panels:
-        raise InputError("there is no curve to draw: evaluate with the measure 'comprehensiveness'")
+        raise InputError(f"there is no curve to draw: evaluate with the measure {primary().id!r}")
     with our_style():
         figure = new_figure(5.2 * len(panels), 3.8)
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]

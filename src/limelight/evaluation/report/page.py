@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from limelight.evaluation.curves import curves_of
+from limelight.evaluation.measure import measures
 from limelight.evaluation.report.curve_drawing import drawing
+from limelight.evaluation.report.numbers import towards
 from limelight.evaluation.report.tables import Shown, all_tables
-from limelight.evaluation.report.wording import towards
 from limelight.render.html.escaping import isolated, numbers_in, safe
 from limelight.render.html.page_frame import page_head
 
@@ -110,13 +111,10 @@ def _explained(evaluation: Evaluation) -> str:
 
 
 def _curves(evaluation: Evaluation) -> Iterator[str]:
-    said = {
-        "comprehensiveness": "What the output loses as a method's strongest words are removed: the higher, the better.",
-        "sufficiency": "What the output loses when the strongest words alone are kept: the lower, the better.",
-    }
     drawn = [
-        (measure, removal, curves)
-        for measure in said
+        (f"{measure.label}, {safe(removal)}. {measure.curve.caption}", curves)
+        for measure in measures()
+        if measure.curve is not None
         for removal in evaluation.summary.removals
         if (curves := curves_of(evaluation, measure, removal))
     ]
@@ -128,8 +126,7 @@ def _curves(evaluation: Evaluation) -> Iterator[str]:
         f"{towards(evaluation)} (solid), others by size (dashed).</p>"
     )
     yield '<div class="figures">'
-    for measure, removal, curves in drawn:
-        caption = f"{measure.capitalize()}, {safe(removal)}. {said[measure]}"
+    for caption, curves in drawn:
         yield f"<figure>{drawing(curves, str(evaluation.about['output']))}<figcaption>{caption}</figcaption></figure>"
     yield "</div></section>"
 

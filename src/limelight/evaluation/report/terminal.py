@@ -21,11 +21,8 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     console.print(Text(visible(first), style="bold"), highlight=False)
     for sentence in rest:
         console.print(Text(f"· {visible(sentence)}"), highlight=False)
-    for table in scores(evaluation):
+    for table in (*scores(evaluation), *comparisons(evaluation)):
         _print(table, console)
-    compared = comparisons(evaluation)
-    if compared is not None:
-        _print(compared, console)
 
 
 def _print(shown: Shown, console: Console) -> None:
