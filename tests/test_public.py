@@ -80,7 +80,7 @@ def test_a_method_that_is_declared_later_is_found_listed_and_used() -> None:
         )
         explanation = limelight.explain(small_model(), "great , bad", "position", first=np.int64(5))
         assert explanation.weights.tolist() == [5, 6, 7]
-        assert (explanation.label, explanation.signed, explanation.evaluations) == ("Position", False, 0)
+        assert (explanation.method_label, explanation.signed, explanation.evaluations) == ("Position", False, 0)
         assert explanation.parameters == {"features": "words", "output": "logit", "first": 5}
         assert "position" in limelight.compare(small_model(), "great", ["gxi", "position"])
         with pytest.raises(limelight.LimelightError, match="first must be a whole number"):
@@ -102,7 +102,7 @@ def test_the_contract_of_an_explanation() -> None:
     assert e.features == ("a", "great", "film", ".")
     assert e.weights.shape == (4,)
     assert e.spans == (((0, 1),), ((2, 7),), ((8, 12),), ((12, 13),))
-    assert (e.method, e.label, e.target, e.exact, e.signed) == ("lime", "LIME", "positive", False, True)
+    assert (e.method, e.method_label, e.target, e.exact, e.signed) == ("lime", "LIME", "positive", False, True)
     assert (e.accuracy, e.evaluations is not None and e.evaluations > 0) == ("sampled", True)
     assert e.prediction.probabilities.sum() == pytest.approx(1)
     assert limelight.Explanation.from_dict(json.loads(json.dumps(e.to_dict()))) == e

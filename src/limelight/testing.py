@@ -21,7 +21,6 @@ from limelight.core.progress import Silent
 from limelight.errors import ExplanationWarning
 from limelight.explainers.method import Implementation, find
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import evidence, warnings_of
 from limelight.models.interface import Attentive, Classifier, Layered
 
 
@@ -47,7 +46,7 @@ def _check_shapes(method: str, model: Classifier, options: dict[str, Any]) -> No
         if e.stderr is not None:
             assert e.stderr.shape == (d,), f"{d} features but standard errors of shape {e.stderr.shape}"
             assert not (e.stderr < 0).any(), "a standard error below zero"
-            assert not np.isnan(e.stderr).any() or warnings_of(e), "weights without an interval, and nothing is said"
+            assert not np.isnan(e.stderr).any() or e.warnings, "weights without an interval, and nothing is said"
         assert e.seconds >= 0, "time that runs backwards"
 
 
@@ -55,13 +54,13 @@ def _check_what_it_says_of_itself(method: str, model: Classifier, options: dict[
     declared, implementation = find(method), _implementation(method, model)
     e = explain(model, "The film was great, but too long.", method, **options)
     assert e.method == method, f"{method!r} calls itself {e.method!r}"
-    assert (e.label, e.signed) == (declared.label, declared.signed), (
-        f"the explanation says ({e.label!r}, signed={e.signed}), its method ({declared.label!r}, "
+    assert (e.method_label, e.signed) == (declared.label, declared.signed), (
+        f"the explanation says ({e.method_label!r}, signed={e.signed}), its method ({declared.label!r}, "
         f"signed={declared.signed})"
     )
     assert e.signed or (e.weights >= 0).all(), "a weight below zero from a method without sign"
     # A sampler that saw every combination of words has no sampling error.
-    sampled = implementation.sampled and not e.diagnostics.get("complete")
+    sampled = implementation.sampled and not e.stated.complete
     assert (e.stderr is not None) == sampled, "standard errors belong to sampled methods"
     assert type(e.evaluations) is int, f"evaluations must be a whole number: got {e.evaluations!r}"
     assert e.evaluations >= 0, f"the model was asked {e.evaluations} times"
@@ -69,7 +68,7 @@ def _check_what_it_says_of_itself(method: str, model: Classifier, options: dict[
         assert 0 <= e.diagnostics["error"] < np.inf, f"an error bound of {e.diagnostics['error']!r}"
     rounding = e.diagnostics["rounding"]
     assert 0 <= rounding < np.inf, f"rounding by {rounding!r}"
-    assert not evidence(e).is_empty or warnings_of(e), "no weight is told from 0, and nothing is said of it"
+    assert e.significant.any() or e.warnings, "no weight is significant, and nothing is said of it"
 
 
 def _check_spans(method: str, model: Classifier, options: dict[str, Any]) -> None:
@@ -99,7 +98,7 @@ def _check_determinism(method: str, model: Classifier, options: dict[str, Any]) 
     before = str(np.random.get_state())  # noqa: NPY002
     other = explain(model, text, method, seed=8, **options)
     assert before == str(np.random.get_state()), "the global random state was touched"  # noqa: NPY002
-    if _implementation(method, model).sampled and not first.diagnostics.get("complete"):
+    if _implementation(method, model).sampled and not first.stated.complete:
         assert first.weights.tobytes() != other.weights.tobytes(), "a sampled method ignores the seed"
     else:
         assert first.weights.tobytes() == other.weights.tobytes(), "a method without samples depends on the seed"

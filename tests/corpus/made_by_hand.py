@@ -46,7 +46,7 @@ def text_of(
         exact = (stderr or {}).get(method) is None
         signed = method != "alpha-avg"
         label = {"lime": "LIME", "shapley": "Shapley", "alpha-avg": "α-avg"}.get(method, method)
-        explanations.append(_changed(made, method=method, label=label, exact=exact, signed=signed))
+        explanations.append(_changed(made, method=method, method_label=label, exact=exact, signed=signed))
     return Text(tuple(explanations), truth, None, text)
 
 
@@ -70,7 +70,7 @@ def corpus_of(
 ) -> Corpus:
     """Written as a run writes it."""
     methods = dict.fromkeys(own.method for text in texts for own in text.explanations)
-    named = {own.method: (own.label, own.signed) for text in texts for own in text.explanations}
+    named = {own.method: (own.method_label, own.signed) for text in texts for own in text.explanations}
     layout = Layout(labels, kind, named, keep_text=keep_text, pairs=pairs)
     numbers = range(-(-len(texts) // shard_size))
     columns = {"text_column": "text", "second_column": None, "id_column": None}

@@ -15,7 +15,6 @@ from limelight.corpus.analysis.disagreement import disagreement, noise_of
 from limelight.corpus.analysis.mistakes import NO_LABEL, Mistake
 from limelight.corpus.report.api import report
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.explanation.significance import evidence
 
 
 def naive_disagreement(text: Text) -> tuple[float, tuple[str, str]] | None:
@@ -231,4 +230,4 @@ def test_told_is_that_of_each_explanation(tmp_path: Path) -> None:
         for question in corpus.summary.questions
         for line in corpus.words(*question, all_words=True, least_texts=1).lines
     )
-    assert counted == sum(int(evidence(e).told.sum()) for text in texts for e in text.explanations)
+    assert counted == sum(int(e.significant.sum()) for text in texts for e in text.explanations)

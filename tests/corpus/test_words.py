@@ -20,7 +20,6 @@ from limelight.corpus.analysis.summary import summary_of
 from limelight.corpus.analysis.vocabulary import STOP_WORDS, is_folded
 from limelight.corpus.analysis.words import WordLine
 from limelight.errors import InputError, ParameterError, UnknownNameError
-from limelight.explanation.significance import evidence
 
 TOLERANCE = 1e-12
 
@@ -30,7 +29,7 @@ def naive(texts: Sequence[Text]) -> dict[tuple[Question, str], dict[str, Any]]:
     found: dict[tuple[Question, str], dict[str, Any]] = defaultdict(lambda: defaultdict(list))
     for text in texts:
         for own in text.explanations:
-            told = evidence(own).told
+            told = own.significant
             by_word: dict[str, list[int]] = defaultdict(list)
             for j, word in enumerate(own.features):
                 by_word[word].append(j)

@@ -12,7 +12,7 @@ import limelight
 from conftest import small_model
 from limelight.errors import ParameterError
 from limelight.explainers.sampling.lime_sampler import LimeSampler
-from limelight.explanation.significance import accuracy_in_words
+from limelight.explanation.wording import accuracy_in_words
 
 SHORT = "the film was great"
 LONG = "the film was great but too long and the end is bad , it s a very good film not bad !"
@@ -72,7 +72,7 @@ def test_what_is_no_number_of_samples_is_refused(wrong: Any) -> None:
 def test_people_are_told_which_regression_it_is() -> None:
     assert accuracy_in_words(lime(SHORT)).endswith("every combination of words was asked; ridge of 5,000 samples")
     limit = lime(SHORT, "lime-limit")
-    assert limit.label == "LIME, unsampled"
+    assert limit.method_label == "LIME, unsampled"
     assert accuracy_in_words(limit).startswith("no sampling")
     assert accuracy_in_words(limit).endswith("; ridge of 5,000 samples")
     assert accuracy_in_words(lime(SHORT, ridge_samples=100)).endswith("; ridge of 100 samples")

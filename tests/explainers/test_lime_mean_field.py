@@ -60,7 +60,7 @@ def test_on_trained_weights_it_is_close_and_knows_how_close() -> None:
 
 def test_what_it_says_of_itself() -> None:
     e = limelight.explain(small_model(), TEXT, "lime-mean-field")
-    assert e.label == "LIME, mean field"
+    assert e.method_label == "LIME, mean field"
     assert e.accuracy == "approximate"
     assert not e.exact
     assert e.evaluations == 0

@@ -21,7 +21,6 @@ from limelight.explainers.sampling.shapley_samplers import PairedShapley
 from limelight.explainers.sampling.standard_errors import Moves, with_stderr
 from limelight.explainers.surrogate import fit_surrogate, per_output
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import evidence
 from limelight.render.terminal.page import Look, render
 from limelight.statistics.student import INTERVAL, widening
 
@@ -215,7 +214,7 @@ def test_where_no_interval_can_be_had_none_is_given(method: str, options: dict[s
     assert e.accuracy == "sampled"
     assert "no weight has an interval" in e.diagnostics["warnings"][0]
     assert f"raise n_samples ({options['n_samples']} here)" in e.diagnostics["warnings"][0]
-    assert evidence(e).is_empty
+    assert e.significance.is_empty
     written = e.to_dict()
     assert written["stderr"] == [None] * 10
     assert Explanation.from_dict(json.loads(json.dumps(written, allow_nan=False))) == e

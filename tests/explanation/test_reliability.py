@@ -22,7 +22,7 @@ from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
 from limelight.explanation.reliability import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
 from limelight.explanation.result import Explanation, Prediction
-from limelight.explanation.significance import evidence, spoken_for, warnings_of
+from limelight.explanation.wording import spoken_for
 from limelight.inputs.document import Document
 from limelight.inputs.features import features_of
 from limelight.models.interface import PathGradients
@@ -49,7 +49,7 @@ def model_of(output: Logits) -> Answering:
 def said(output: Logits, text: str = SIX, method: str = "lime", **arguments: Any) -> tuple[Explanation, str]:
     """An explanation of such a model, and all that is said of it."""
     e = limelight.explain(model_of(output), text, method, target="positive", **arguments)
-    return e, " | ".join(warnings_of(e))
+    return e, " | ".join(e.warnings)
 
 
 # ── the adversarial table ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,8 +58,8 @@ def said(output: Logits, text: str = SIX, method: str = "lime", **arguments: Any
 def test_all_words_unknown() -> None:
     for method in ("lime", "shapley", "leave-one-out"):
         e = limelight.explain(limelight.load(), "xyzzy qwertz", method)
-        assert evidence(e).is_empty
-        assert warnings_of(e)[0].startswith("no weight can be told from 0, since all are within numerical error")
+        assert e.significance.is_empty
+        assert e.warnings[0].startswith("no weight can be told from 0, since all are within numerical error")
         assert any("does not know 2 of the 2 words" in notice for notice in e.notices)
 
 
@@ -70,7 +70,7 @@ def test_one_word() -> None:
     assert verdict(alone) == ["one feature alone gives samples nothing to compare it with: use leave-one-out"]
     for method in ("shapley", "leave-one-out"):
         e, words = said(lambda kept: 3.0 * kept[:, 0], "great", method)
-        assert evidence(e).told.tolist() == [True]
+        assert e.significant.tolist() == [True]
         assert words == ""
 
 
@@ -99,13 +99,11 @@ def test_a_saturated_model(method: str) -> None:
         e = limelight.explain(model, SIX, method, output="probability", target=target)
         chance = e.prediction.probabilities[model.labels.index(target)]
         assert min(chance, 1 - chance) < 1e-4
-        assert any(
-            "within 0.01 % of certainty, where it hardly moves: use output='log-odds'" in w for w in warnings_of(e)
-        )
+        assert any("within 0.01 % of certainty, where it hardly moves: use output='log-odds'" in w for w in e.warnings)
         e = limelight.explain(model, SIX, method, output="log-odds", target=target)
-        assert not any("certainty" in words for words in warnings_of(e))
+        assert not any("certainty" in words for words in e.warnings)
     e = limelight.explain(small_model(), SIX, method, output="probability")
-    assert not any("certainty" in words for words in warnings_of(e))
+    assert not any("certainty" in words for words in e.warnings)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,7 @@ def test_a_surrogate_of_the_wrong_sign() -> None:
     """Only the whole text is positive: every sample but one says otherwise."""
     e, words = said(lambda kept: np.where(kept.all(axis=1), 2.0, -2.0 + 0.3 * kept[:, 0]))
     assert e.diagnostics["surrogate_prediction"] < 0 < e.diagnostics["model_prediction"]
-    assert warnings_of(e)[0].startswith("the linear fit contradicts the model on this very text: it gives -1.")
+    assert e.warnings[0].startswith("the linear fit contradicts the model on this very text: it gives -1.")
     assert "where the model gives 2" in words
 
 
@@ -144,13 +142,13 @@ def test_six_hundred_words() -> None:
 
     model = limelight.wrap(function, labels=["bad", "good"])
     few = limelight.explain(model, text, "lime", n_samples=300)
-    own = evidence(few)
-    assert own.told.shape == (600,)
-    assert own.told.mean() < 0.2
-    assert warnings_of(few)
+    own = few.significance
+    assert own.significant.shape == (600,)
+    assert own.significant.mean() < 0.2
+    assert few.warnings
     alone = limelight.explain(model, text, "leave-one-out")
-    assert evidence(alone).told.all()
-    assert warnings_of(alone) == ()
+    assert alone.significant.all()
+    assert alone.warnings == ()
 
 
 def test_fifty_labels() -> None:
@@ -160,8 +158,8 @@ def test_fifty_labels() -> None:
     assert len(compared) == 50
     for e in compared:
         little = bool(np.abs(e.weights).sum() < LITTLE["logit"])
-        assert [said.partition(":")[0] for said in warnings_of(e)] == little * ["these words barely move the model"]
-        for j in np.flatnonzero(evidence(e).told):
+        assert [said.partition(":")[0] for said in e.warnings] == little * ["these words barely move the model"]
+        for j in np.flatnonzero(e.significant):
             assert spoken_for(e, int(j)) == (e.target if e.weights[j] > 0 else None)
 
 
@@ -203,8 +201,8 @@ def test_a_surrogate_is_judged_by_what_it_hands_out(e: Explanation, expected: st
 def test_noise_beyond_every_weight() -> None:
     noise = np.random.default_rng(0)
     e, words = said(lambda kept: 50.0 * noise.normal(size=len(kept)) - 1e-3 * kept[:, 0], n_samples=40)
-    assert evidence(e).is_empty
-    assert warnings_of(e)[0].startswith("no weight can be told from 0 beside its sampling noise: ")
+    assert e.significance.is_empty
+    assert e.warnings[0].startswith("no weight can be told from 0 beside its sampling noise: ")
     assert "raise n_samples (40 here)" in words
     wide = explained(weights=np.array([1.0, 0.1, 0.1]), stderr=np.array([0.1, 2.0, 3.0]))
     assert verdict(wide)[0].startswith("most intervals (± 4.8) are wider than the largest weight")
@@ -294,8 +292,8 @@ def test_integrated_gradients_take_no_steps_against_rounding() -> None:
     assert weights.evaluations == 18
     model, own = small_transformer("bert")
     same = limelight.explain(limelight.wrap(model, own), "[MASK] [MASK]", "integrated-gradients")
-    assert evidence(same).is_empty
-    assert [words[:28] for words in warnings_of(same)] == ["no weight can be told from 0"]
+    assert same.significance.is_empty
+    assert [words[:28] for words in same.warnings] == ["no weight can be told from 0"]
 
 
 def test_integrated_gradients_of_a_broken_path_are_an_error() -> None:
@@ -313,9 +311,9 @@ def test_certain_answers_of_a_function() -> None:
     model = limelight.wrap(certain, labels=["bad", "good"])
     for method in ("lime", "shapley", "leave-one-out"):
         e = limelight.explain(model, SIX, method)
-        assert any(words.startswith("100 % of the model's answers are certain") for words in warnings_of(e)), method
+        assert any(words.startswith("100 % of the model's answers are certain") for words in e.warnings), method
         e = limelight.explain(model, SIX, method, output="probability")
-        assert not any("of the model's answers" in words for words in warnings_of(e)), method
+        assert not any("of the model's answers" in words for words in e.warnings), method
 
 
 # ── how it is said ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -353,29 +351,29 @@ def test_words_that_barely_move_the_model(output: str, factor: float, little: bo
 def test_words_that_barely_move_the_model_have_no_full_colour() -> None:
     model = model_of(lambda kept: kept @ np.array([0.004, -0.002, 0.0, 0.001, 0.0, 0.003]))
     e = limelight.explain(model, SIX, "leave-one-out", target="positive")
-    assert warnings_of(e)[0].startswith("these words barely move the model: ")
+    assert e.warnings[0].startswith("these words barely move the model: ")
     assert [shade.level for shade in row_model(e).shades] == [1, 1, 0, 1, 0, 1]
     assert Explanation.from_dict(e.to_dict()) == e
     moving = limelight.explain(model_of(lambda kept: 4.0 * kept[:, 0]), SIX, "leave-one-out", target="positive")
     assert max(shade.level for shade in row_model(moving).shades) > 1
-    assert warnings_of(moving) == ()
+    assert moving.warnings == ()
 
 
 def test_methods_that_do_not_measure_changes_learn_from_those_that_do() -> None:
     """Attention alone cannot tell that words do nothing; beside Shapley values of nothing it is drawn pale."""
     model = limelight.load()
     alone = limelight.explain(model, "xyzzy qwertz", "alpha-avg")
-    assert warnings_of(alone) == ()
+    assert alone.warnings == ()
     beside = limelight.compare(model, "xyzzy qwertz", ["alpha-avg", "shapley"])["alpha-avg"]
-    assert warnings_of(beside)[0].startswith("these words barely move the model: ")
+    assert beside.warnings[0].startswith("these words barely move the model: ")
     assert np.array_equal(beside.weights, alone.weights)
     moved = limelight.compare(model, "a great film", ["alpha-avg", "shapley"])["alpha-avg"]
-    assert warnings_of(moved) == ()
+    assert moved.warnings == ()
 
 
 def test_the_verdict_is_part_of_the_json() -> None:
     e = limelight.explain(limelight.load(), "xyzzy qwertz")
-    assert e.to_dict()["diagnostics"]["warnings"] == list(warnings_of(e)) != []
+    assert e.to_dict()["diagnostics"]["warnings"] == list(e.warnings) != []
     fine = limelight.explain(limelight.load(), "a great film")
     assert fine.to_dict()["diagnostics"]["warnings"] == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import math
 import pickle
@@ -16,11 +17,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+import limelight
+from conftest import small_model
+from limelight.attribution import request
 from limelight.errors import InputError
 from limelight.explainers.method import methods
+from limelight.explanation import result
 from limelight.explanation.result import Comparison, Explanation, GroupWeights, Prediction
 from limelight.explanation.serialization import METHODS_OF_0_1, SCHEMA
+from limelight.render.terminal.page import render
 from render.samples import comparison_of
 
 PARAMETERS = {"n_samples": 5000, "kernel_width": math.inf, "head": None, "corrected": True, "baseline": "mask"}
@@ -133,10 +140,10 @@ def test_what_json_cannot_hold_is_named() -> None:
 def test_files_of_0_1_are_read() -> None:
     both = comparison()
     read = Comparison.from_dict(as_0_1(through_json(both.to_dict())))
-    assert [(e.label, e.signed, e.evaluations) for e in read] == [("LIME", True, None), ("α-avg", False, None)]
+    assert [(e.method_label, e.signed, e.evaluations) for e in read] == [("LIME", True, None), ("α-avg", False, None)]
     assert read == Comparison(tuple(replace(e, evaluations=None) for e in both))
     own = Explanation.from_dict(as_0_1(comparison_of("fine", methods=("my-own",))[0].to_dict()))
-    assert (own.label, own.signed) == ("my-own", True)
+    assert (own.method_label, own.signed) == ("my-own", True)
 
 
 def test_results_that_0_1_itself_wrote_are_read() -> None:
@@ -237,7 +244,7 @@ GROUPS = GroupWeights(("a",), np.array([1.0]), (((0, 1),),), None, None, ((0,),)
 CHANGES: dict[str, Callable[[Explanation], Any]] = {
     "text": lambda e: e.text + "!",
     "method": lambda e: "gxi",
-    "label": lambda e: "LIMES",
+    "method_label": lambda e: "LIMES",
     "signed": lambda e: False,
     "target": lambda e: "negative",
     "features": lambda e: ("b", *e.features[1:]),
@@ -365,3 +372,51 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.Monke
     for make in (explanation().to_frame, comparison().to_frame):
         with pytest.raises(InputError, match="pip install pandas"):
             make()
+
+
+# ── files and names ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("own", [explanation(), comparison()], ids=["explanation", "comparison"])
+def test_results_are_saved_by_the_ending_of_the_name(own: Any, tmp_path: Path) -> None:
+    own.save(tmp_path / "why.json")
+    assert type(own).from_dict(json.loads((tmp_path / "why.json").read_text())) == own
+    own.save(str(tmp_path / "why.HTML"))
+    assert (tmp_path / "why.HTML").read_text(encoding="utf-8") == own.to_html()
+    own.save(tmp_path / "why.svg")
+    assert b"<svg" in (tmp_path / "why.svg").read_bytes()
+    for name, said in (("why.txt", "is saved as .json, .html"), ("nowhere/why.json", "no folder .*create it first$")):
+        with pytest.raises(InputError, match=said):
+            own.save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["why.HTML", "why.json", "why.svg"]
+
+
+def test_the_name_of_a_method_had_another_name() -> None:
+    own = explanation()
+    with pytest.warns(DeprecationWarning, match="method_label"):
+        assert own.label == own.method_label
+    assert replace(own, label="other").method_label == "other"
+    arguments = {"label" if name == "method_label" else name: value for name, value in vars(own).items()}
+    assert Explanation(**arguments) == own
+
+
+def test_a_request_is_resolved_once_and_significance_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: dict[str, int] = {}
+
+    def counted(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counting(*arguments: Any, **named: Any) -> Any:
+            calls[name] = calls.get(name, 0) + 1
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    counted(result, "significance_of")
+    counted(request, "features_of")
+    counted(request.Request, "resolve")
+    compared = limelight.compare(small_model(), "A great film, but too long.", ["lime", "alpha-avg"], n_samples=50)
+    compared.to_html()
+    render(compared, console=Console(file=io.StringIO()))
+    assert compared[0].intervals().shape == (len(compared[0].significant), 2)
+    assert calls == {"significance_of": 2, "features_of": 1, "resolve": 1}

@@ -24,21 +24,8 @@ from limelight.explainers.lime import kernel_weights
 from limelight.explainers.sampling.designs import sample_coalitions
 from limelight.explainers.surrogate import fit_surrogate
 from limelight.explanation.result import Explanation, Prediction
-from limelight.explanation.significance import (
-    FALSE_DISCOVERIES,
-    INTERVAL,
-    accuracy_in_words,
-    asked_in_words,
-    ending_of,
-    evidence,
-    evidence_of,
-    evidence_of_groups,
-    notices_of,
-    rounding_of,
-    spoken_for,
-    unknown_words,
-    warnings_of,
-)
+from limelight.explanation.significance import FALSE_DISCOVERIES, INTERVAL, significance_of
+from limelight.explanation.wording import accuracy_in_words, asked_in_words, ending_of, notices_of, spoken_for
 from limelight.models.words.classifier import WordClassifier
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.models.words.vocabulary import Vocabulary
@@ -64,15 +51,15 @@ def discovered(p: list[float], level: float) -> list[bool]:
 
 @given(numbers, st.floats(0.01, 2.0), st.floats(0.0, 1.0))
 def test_sampled_weights_are_told_by_the_step_up_rule(weights: np.ndarray, error: float, rounding: float) -> None:
-    own = evidence_of(weights, np.full(len(weights), error), rounding)
+    own = significance_of(weights, np.full(len(weights), error), rounding)
     p = [math.erfc(max(abs(w) - rounding, 0.0) / error / math.sqrt(2.0)) for w in weights]
-    assert own.told.tolist() == discovered(p, FALSE_DISCOVERIES)
+    assert own.significant.tolist() == discovered(p, FALSE_DISCOVERIES)
     # Benjamini and Yekutieli as they wrote it: R of m are picked, and each interval leaves out q R / m.
-    tail = FALSE_DISCOVERIES * max(own.told.sum(), 1) / len(weights)
+    tail = FALSE_DISCOVERIES * max(own.significant.sum(), 1) / len(weights)
     assert own.level == pytest.approx(1.0 - tail)
     assert own.half_width == pytest.approx(stats.norm.isf(tail / 2.0) * error + rounding, rel=1e-9)
     # What is told has an interval without zero, and nothing else has one.
-    assert ((np.abs(weights) > own.half_width * (1.0 + 1e-9)) == own.told).all()
+    assert ((np.abs(weights) > own.half_width * (1.0 + 1e-9)) == own.significant).all()
 
 
 SPARSE = np.concatenate([[6.0, -3.0, 2.0], np.zeros(57)])
@@ -88,11 +75,11 @@ def test_intervals_of_the_words_that_were_picked_hold_their_weights(freedom: int
         if freedom is not None:
             error = np.sqrt(rng.chisquare(freedom, len(SPARSE)) / freedom) * stats.t.ppf(0.975, freedom) / INTERVAL
         seen = SPARSE + rng.normal(size=len(SPARSE))
-        own = evidence_of(seen, error, 0.0, freedom)
+        own = significance_of(seen, error, 0.0, freedom)
         assert own.half_width is not None
-        off, picked = np.abs(seen - SPARSE), max(int(own.told.sum()), 1)
-        missed.append(float((off > own.half_width)[own.told].sum() / picked))
-        naive.append(float((off > INTERVAL * error)[own.told].sum() / picked))
+        off, picked = np.abs(seen - SPARSE), max(int(own.significant.sum()), 1)
+        missed.append(float((off > own.half_width)[own.significant].sum() / picked))
+        naive.append(float((off > INTERVAL * error)[own.significant].sum() / picked))
     noise = np.std(missed) / math.sqrt(len(missed))
     assert np.mean(missed) <= FALSE_DISCOVERIES + 3.0 * noise
     assert np.mean(naive) > 1.5 * FALSE_DISCOVERIES
@@ -100,36 +87,36 @@ def test_intervals_of_the_words_that_were_picked_hold_their_weights(freedom: int
 
 def test_intervals_of_an_explanation_are_what_its_views_show() -> None:
     e = limelight.explain(Opaque(), TEXT, "shapley", n_samples=400, target="positive")
-    own, (low, high) = evidence(e), e.intervals().T
+    own, (low, high) = e.significance, e.intervals().T
     assert own.half_width is not None
     assert high - low == pytest.approx(2.0 * own.half_width)
-    assert (((low > 0.0) | (high < 0.0)) == own.told).all()
+    assert (((low > 0.0) | (high < 0.0)) == own.significant).all()
     exact = limelight.explain(Opaque(), TEXT, "leave-one-out", target="positive")
-    assert exact.intervals()[:, 1] - exact.weights == pytest.approx(rounding_of(exact))
+    assert exact.intervals()[:, 1] - exact.weights == pytest.approx(exact.stated.numerical_error)
     approximate = replace(exact, exact=False)
     assert np.isnan(approximate.intervals()).all()
 
 
 @given(numbers, st.floats(0.0, 3.0))
 def test_without_sampling_what_exceeds_rounding_is_told(weights: np.ndarray, rounding: float) -> None:
-    own = evidence_of(weights, None, rounding)
-    assert own.told.tolist() == [abs(w) > rounding for w in weights]
+    own = significance_of(weights, None, rounding)
+    assert own.significant.tolist() == [abs(w) > rounding for w in weights]
     assert own.half_width is None
-    assert own.is_empty == (not own.told.any())
+    assert own.is_empty == (not own.significant.any())
 
 
 def test_errors_that_are_no_numbers_tell_nothing() -> None:
     weights, stderr = np.array([1.0, 1.0, 1.0, 0.0, 0.0]), np.array([np.nan, np.inf, 0.0, 0.0, np.nan])
-    assert evidence_of(weights, stderr, 0.0).told.tolist() == [False, False, True, False, False]
-    assert evidence_of(weights, stderr, math.inf).is_empty
+    assert significance_of(weights, stderr, 0.0).significant.tolist() == [False, False, True, False, False]
+    assert significance_of(weights, stderr, math.inf).is_empty
 
 
 def test_an_interval_that_reaches_zero_is_not_told() -> None:
     """Seen: +0.1502 ± 0.1502, drawn as strong evidence."""
     weights = np.array([0.1502])
     for freedom in (None, 4, 100):
-        assert evidence_of(weights, weights / INTERVAL, 0.0, freedom).is_empty
-        assert not evidence_of(weights, 0.99 * weights / INTERVAL, 0.0, freedom).is_empty
+        assert significance_of(weights, weights / INTERVAL, 0.0, freedom).is_empty
+        assert not significance_of(weights, 0.99 * weights / INTERVAL, 0.0, freedom).is_empty
 
 
 WORDS = 23
@@ -175,7 +162,7 @@ def test_false_discoveries_stay_below_five_percent_and_real_words_are_found(
     shares, found = [], []
     for run in range(RUNS):
         e = limelight.explain(game(run), text, method, target="positive", seed=run, n_samples=n_samples)
-        told = evidence(e).told
+        told = e.significant
         shares.append(told[3:].sum() / max(told.sum(), 1))
         found.append(told[:3].mean())
     noise = np.std(shares) / math.sqrt(RUNS)
@@ -190,29 +177,29 @@ def test_few_samples_are_judged_by_students_distribution(freedom: int) -> None:
     widened = stats.t.ppf(0.975, freedom) / INTERVAL
     for weights in (np.array([2.2]), np.array([1.9]), np.array([4.0, 0.0, 0.0, 0.0]), np.array([3.0, 2.4, 2.9, 0.1])):
         p = 2 * stats.t.sf(np.abs(weights) * widened, freedom)
-        told = evidence_of(weights, np.ones(len(weights)), 0.0, freedom).told
+        told = significance_of(weights, np.ones(len(weights)), 0.0, freedom).significant
         assert told.tolist() == discovered(p.tolist(), FALSE_DISCOVERIES)
     # Far out the two distributions differ most: 5 standard errors from four samples are nothing among 600 words.
     many = np.append(5.0, np.zeros(599))
-    assert not evidence_of(many, np.ones(600), 0.0, 4).told[0]
-    assert evidence_of(many, np.ones(600), 0.0).told[0]
+    assert not significance_of(many, np.ones(600), 0.0, 4).significant[0]
+    assert significance_of(many, np.ones(600), 0.0).significant[0]
 
 
 def test_groups_have_an_evidence_of_their_own() -> None:
     text = "the film was great . it is bad and too long !"
     arguments: dict[str, Any] = {"features": ("sentences", "words"), "target": "positive"}
     e = limelight.explain(Opaque(), text, "shapley", n_samples=400, **arguments)
-    groups, own = e.groups, evidence_of_groups(e)
+    groups, own = e.groups, e.group_significance
     assert groups is not None
     assert own is not None
-    rounding = rounding_of(e) * max(map(len, groups.members))
+    rounding = e.stated.numerical_error * max(map(len, groups.members))
     errors = half_width(1.0 - own.level, e.diagnostics["freedom"]) * groups.stderr
     assert own.half_width == pytest.approx(errors + rounding)
-    alone = evidence_of(groups.weights, groups.stderr, 0.0, e.diagnostics["freedom"])
-    assert own.told.tolist() == alone.told.tolist()
+    alone = significance_of(groups.weights, groups.stderr, 0.0, e.diagnostics["freedom"])
+    assert own.significant.tolist() == alone.significant.tolist()
     unclear = replace(e, diagnostics={**e.diagnostics, "rounding": np.abs(groups.weights).max() / 4})
-    assert evidence_of_groups(unclear).is_empty  # five and six words to a sentence
-    assert evidence_of_groups(limelight.explain(Opaque(), text, "leave-one-out")) is None
+    assert unclear.group_significance.is_empty  # five and six words to a sentence
+    assert limelight.explain(Opaque(), text, "leave-one-out").group_significance is None
 
 
 # ── rounding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,8 +217,8 @@ def test_a_constant_model_tells_nothing(method: str, noise: str) -> None:
 
     options = {} if method == "leave-one-out" else {"n_samples": 3000}
     e = limelight.explain(Answering(constant), TEXT, method, target="positive", **options)
-    assert evidence(e).is_empty
-    assert warnings_of(e)[0].startswith("no weight can be told from 0, since all are within numerical error")
+    assert e.significance.is_empty
+    assert e.warnings[0].startswith("no weight can be told from 0, since all are within numerical error")
     if method == "lime":
         assert e.diagnostics["r2"] is None
         assert json.loads(json.dumps(e.to_dict(), allow_nan=False))["diagnostics"]["r2"] is None
@@ -241,17 +228,17 @@ def test_words_that_nobody_knows_tell_nothing() -> None:
     """Seen: weights of -6.6e-13, drawn as strong evidence beside an R² of -156."""
     compared = limelight.compare(limelight.load(), "xyzzy qwertz")
     for method in ("lime", "lime-limit", "shapley"):
-        assert evidence(compared[method]).is_empty, method
-        assert warnings_of(compared[method])
+        assert compared[method].significance.is_empty, method
+        assert compared[method].warnings
     assert compared["lime"].diagnostics["r2"] is None
     assert compared["lime"].diagnostics["stable_top"] is None
 
 
 def test_the_mean_gradient_of_a_normalised_model_tells_nothing() -> None:
     e = limelight.explain(limelight.wrap(*small_transformer("bert")), "the film was great", "g-avg")
-    assert evidence(e).is_empty
+    assert e.significance.is_empty
     assert any("normalises its embeddings" in notice for notice in e.notices)
-    assert not evidence(limelight.explain(small_model(), TEXT, "g-avg")).is_empty
+    assert not limelight.explain(small_model(), TEXT, "g-avg").significance.is_empty
 
 
 @pytest.mark.parametrize(
@@ -269,9 +256,13 @@ def test_rounding_covers_the_distance_to_float64(method: str, dtype: torch.dtype
     ask = {"method": method, "target": "neutral", **options}
     narrow = limelight.explain(limelight.wrap(rounded, own), "the film was great but long", **ask)
     wide = limelight.explain(limelight.wrap(copy.deepcopy(rounded).double(), own), "the film was great but long", **ask)
-    assert np.abs(narrow.weights - wide.weights).max() <= rounding_of(narrow) + rounding_of(wide)
-    assert rounding_of(wide) < 1e-8 or method in ("alpha-avg", "rollout")
-    assert rounding_of(narrow) < 0.01 * np.abs(narrow.weights).max() or method == "g-avg" or dtype != torch.float32
+    assert np.abs(narrow.weights - wide.weights).max() <= narrow.stated.numerical_error + wide.stated.numerical_error
+    assert wide.stated.numerical_error < 1e-8 or method in ("alpha-avg", "rollout")
+    assert (
+        narrow.stated.numerical_error < 0.01 * np.abs(narrow.weights).max()
+        or method == "g-avg"
+        or dtype != torch.float32
+    )
 
 
 @pytest.mark.parametrize("removal", ["mask", "delete"])
@@ -281,8 +272,8 @@ def test_our_own_models_are_rounded_as_they_say(removal: Any) -> None:
     texts = [model, copy.deepcopy(model).double()]
     narrow, wide = (limelight.explain(one, TEXT, "leave-one-out", removal=removal, target="neutral") for one in texts)
     distance = np.abs(narrow.weights - wide.weights).max()
-    assert distance <= rounding_of(narrow)
-    assert (distance > 1e-9) == (removal == "delete") == (rounding_of(narrow) > 1e-9)
+    assert distance <= narrow.stated.numerical_error
+    assert (distance > 1e-9) == (removal == "delete") == (narrow.stated.numerical_error > 1e-9)
 
 
 def test_rounding_of_lime_is_the_most_that_errors_of_outputs_can_do() -> None:
@@ -300,18 +291,18 @@ def test_rounding_of_lime_is_the_most_that_errors_of_outputs_can_do() -> None:
 def test_what_is_told_survives_storage() -> None:
     for e in limelight.compare(small_model(), TEXT):
         read = Explanation.from_dict(json.loads(json.dumps(e.to_dict(), allow_nan=False)))
-        assert evidence(read).told.tolist() == evidence(e).told.tolist()
-        assert warnings_of(read) == warnings_of(e)
-        assert rounding_of(read) == rounding_of(e) > 0
+        assert read.significant.tolist() == e.significant.tolist()
+        assert read.warnings == e.warnings
+        assert read.stated.numerical_error == e.stated.numerical_error > 0
 
 
 @pytest.mark.parametrize("said", [None, 5, "all", {"a": 1}, [7, -1, 0.0, True, "x", None, 99]])
 def test_damaged_diagnostics_are_no_end(said: Any) -> None:
     odd = {"warnings": said, "unknown": said, "rounding": said, "error": said}
     e = replace(limelight.explain(small_model(), TEXT, "gxi"), diagnostics=odd)
-    assert len(evidence(e).told) == len(e)
-    assert unknown_words(e) <= set(range(len(e)))
-    assert all(isinstance(warning, str) for warning in warnings_of(e))
+    assert len(e.significant) == len(e)
+    assert e.stated.unknown <= set(range(len(e)))
+    assert all(isinstance(warning, str) for warning in e.warnings)
     assert accuracy_in_words(e).startswith("no sampling")
 
 
@@ -330,14 +321,14 @@ def test_words_outside_of_the_vocabulary_are_named_and_counted(make: Any) -> Non
     model: WordClassifier = make()
     text = "the xyzzy film xyzzy was qwertz"
     words = limelight.explain(model, text, "gxi")
-    assert {words.features[j] for j in unknown_words(words)} == {"xyzzy", "qwertz"}
+    assert {words.features[j] for j in words.stated.unknown} == {"xyzzy", "qwertz"}
     assert any("does not know 3 of the 6 words" in notice for notice in words.notices)
     occurrences = limelight.explain(model, text, "gxi", features="occurrences")
-    assert sorted(unknown_words(occurrences)) == [1, 3, 5]
+    assert sorted(occurrences.stated.unknown) == [1, 3, 5]
     spans = limelight.explain(model, text, "gxi", features=[(0, 9), (10, 20), (20, 31)])
-    assert sorted(unknown_words(spans)) == []
+    assert sorted(spans.stated.unknown) == []
     known = limelight.explain(model, "the film", "gxi")
-    assert unknown_words(known) == frozenset()
+    assert known.stated.unknown == frozenset()
     assert known.notices == ()
 
 
@@ -346,7 +337,7 @@ def test_a_word_of_hugging_face_is_unknown_where_all_its_tokens_are() -> None:
     e = limelight.explain(classifier, "the ☃ film ☃☃", "gxi")
     ids = classifier.tokenizer("☃")["input_ids"]
     assert classifier.tokenizer.unk_token_id in ids
-    assert {e.features[j] for j in unknown_words(e)} == {name for name in e.features if "☃" in name} != set()
+    assert {e.features[j] for j in e.stated.unknown} == {name for name in e.features if "☃" in name} != set()
     assert any("does not know" in notice for notice in e.notices)
 
 
@@ -421,7 +412,7 @@ def test_a_word_speaks_for_a_label(fields: dict[str, Any], asked: str, spoken: t
 def test_notices_say_whose_they_are_unless_all_have_them() -> None:
     first, second = comparison_of("so good", methods=("lime", "gxi"), notices=("the text was cut",))
     own = replace(first, notices=(*first.notices, "beware"))
-    names = [own.label, second.label]
+    names = [own.method_label, second.method_label]
     assert notices_of([own, second], names) == ["the text was cut", "LIME: beware"]
     assert notices_of([own], names[:1]) == ["the text was cut", "beware"]
 
@@ -448,6 +439,6 @@ def test_a_run_that_ended_as_it_was_told_to_is_no_notice(stopped: str, until: ob
 def test_weights_without_an_interval_make_no_other_one_told() -> None:
     """2.2 standard errors are told where a word is asked about alone, and not as one of three; NaN adds nothing."""
     nothing = np.nan
-    assert evidence_of(np.array([2.2]), np.array([1.0]), 0.0).told.tolist() == [True]
-    own = evidence_of(np.array([2.2, 5.0, 5.0]), np.array([1.0, nothing, nothing]), 0.0)
-    assert own.told.tolist() == [False, False, False]
+    assert significance_of(np.array([2.2]), np.array([1.0]), 0.0).significant.tolist() == [True]
+    own = significance_of(np.array([2.2, 5.0, 5.0]), np.array([1.0, nothing, nothing]), 0.0)
+    assert own.significant.tolist() == [False, False, False]

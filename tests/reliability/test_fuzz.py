@@ -110,7 +110,7 @@ def test_the_fuzzer_finds_a_broken_method(
 
 def test_the_fuzzer_finds_an_explanation_that_is_not_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     read = Explanation.from_dict
-    monkeypatch.setattr(Explanation, "from_dict", lambda data: replace(read(data), label="other"))
+    monkeypatch.setattr(Explanation, "from_dict", lambda data: replace(read(data), method_label="other"))
     findings = fuzz.run(SEED, range(60)).findings
     assert {finding.what for finding in findings} == {"stored: not the same when read back"}
 

@@ -55,7 +55,7 @@ def comparison_of(
             Explanation(
                 text=text,
                 method=method,
-                label=METHODS_OF_0_1.get(method, (method, True))[0],
+                method_label=METHODS_OF_0_1.get(method, (method, True))[0],
                 signed=METHODS_OF_0_1.get(method, (method, True))[1],
                 target=target or prediction.label,
                 against=against,

@@ -226,7 +226,7 @@ def test_a_long_text_is_shown_once_by_the_method_without_sampling() -> None:
 def test_of_two_that_are_sampled_the_narrower_is_shown() -> None:
     text = " ".join(f"word{i}" for i in range(100))
     wide, narrow = (comparison_of(text, np.ones(100), stderr=[error] * 100)[0] for error in (0.1, 0.01))
-    narrow = replace(narrow, method="shapley", label="Shapley")
+    narrow = replace(narrow, method="shapley", method_label="Shapley")
     assert "The text by Shapley (sampled):" in shown([wide, narrow])
     warned = replace(narrow, diagnostics={"warnings": ["Wrong."]})
     assert "The text by LIME (sampled):" in shown([wide, warned])
@@ -240,7 +240,7 @@ def test_every_label_has_its_row() -> None:
     assert [line.split()[0] for line in summary_of(output)] == list(labels)
     assert list(rows_of(output)) == list(labels)
     assert "[+++word] for the label of its row, [−−−word] against the label of its row;" in output
-    both = [replace(e, method=m, label=m.title()) for m in ("lime", "shapley") for e in comparison]
+    both = [replace(e, method=m, method_label=m.title()) for m in ("lime", "shapley") for e in comparison]
     assert [line.split("  ")[0] for line in summary_of(shown(both))][:2] == ["Lime · x", "Lime · y"]
 
 
@@ -471,7 +471,7 @@ def test_joined_emoji_and_persian_words_are_left_alone() -> None:
 
 
 def test_labels_and_signs_are_those_of_the_explanation() -> None:
-    own = replace(comparison_of("fine", methods=("no such method",))[0], label="Ωmega\x1b", signed=False)
+    own = replace(comparison_of("fine", methods=("no such method",))[0], method_label="Ωmega\x1b", signed=False)
     assert rows_of(shown([own])) == {"Ωmega␛": "[***fine]"}
 
 

@@ -18,7 +18,6 @@ from limelight.errors import EmptyTextError, ExplanationWarning, InputError, Par
 from limelight.explainers.method import Method, find
 from limelight.explainers.method import methods as all_methods
 from limelight.explanation.result import Comparison, Explanation
-from limelight.explanation.significance import warnings_of
 from limelight.inputs.document import Text, check_pair, check_single, is_pair
 from limelight.inputs.features import Parts, Wanted
 from limelight.models.interface import Classifier, ReadsMany, Removal, View
@@ -141,7 +140,7 @@ def compare(
 def _warn(explanations: Iterable[Explanation]) -> None:
     """Python's own warnings, one for each explanation that something speaks against."""
     for explanation in explanations:
-        if said := warnings_of(explanation):
+        if said := explanation.warnings:
             about = f"{explanation.method} for {shown(explanation.target)}"
             warnings.warn(f"{about}: {'; '.join(said)}", ExplanationWarning, stacklevel=3)
 

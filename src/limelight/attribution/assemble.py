@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ def explained(
     explanation = Explanation(
         text=document.given,
         method=method.id,
-        label=method.label,
+        method_label=method.label,
         signed=method.signed,
         target=prediction.labels[quantity.target],
         against=None if quantity.against is None else prediction.labels[quantity.against],
@@ -83,8 +82,7 @@ def explained(
         diagnostics={**stated, **weights.diagnostics},
         notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
     )
-    said = {"warnings": verdict(explanation, weights.warnings)}
-    explanation = replace(explanation, diagnostics={**explanation.diagnostics, **said})
+    explanation = explanation.stating(warnings=verdict(explanation, weights.warnings))
     return with_little_effect(explanation) if method.changes and moves_little(explanation) else explanation
 
 

@@ -57,7 +57,7 @@ def evaluate_text(plan: Plan, number: int) -> Record:
             found += explanations(resolved.only(method.id))
         except CANNOT as error:
             notices.append(f"{method.id}: {error}")
-    entries = [Entry(one.method, one.label, one.signed, one.weights, one) for one in found]
+    entries = [Entry(one.method, one.method_label, one.signed, one.weights, one) for one in found]
     for own in plan.external.values():
         weights = weights_of(own, number, plan.ids[number], plain.document, features)
         entries.append(Entry(own.name, own.name, own.signed, weights))
@@ -122,7 +122,7 @@ def _external(like: Explanation, entries: Sequence[Entry]) -> list[Explanation]:
         replace(
             like,
             method=own.name,
-            label=own.label,
+            method_label=own.label,
             signed=own.signed,
             weights=own.weights,
             stderr=None,

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from limelight.errors import shown
 from limelight.explainers.method import find
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import Evidence, barely_moves, evidence, rounding_of, warnings_of
+from limelight.explanation.significance import Significance
 from limelight.statistics.sample_size import chance_of_other_top, samples_for_stable_top
 
 CONTRADICTS = 0.05
@@ -44,15 +43,15 @@ LITTLE = {"logit": 0.02, "log-odds": 0.02, "probability": 0.005}
 a probability, at most. The numbers of a regression have no such scale, and none is guessed."""
 
 
-def verdict(explanation: Explanation, of_way: Sequence[str] = ()) -> list[str]:
-    """The most important first. `of_way` is what the computation itself has to say."""
-    own = evidence(explanation)
-    nothing, unknown = _nothing_told(explanation, own), _without_interval(explanation)
+def verdict(explanation: Explanation, of_method: Sequence[str] = ()) -> list[str]:
+    """The most important first. `of_method` is what the computation itself has to say."""
+    own = explanation.significance
+    nothing, unknown = _nothing_significant(explanation, own), _without_interval(explanation)
     if unknown is not None:
         said = [unknown, *([] if nothing is not None else _of_surrogate(explanation))]
     else:
         said = [nothing] if nothing is not None else [*_of_surrogate(explanation), *_of_noise(explanation, own)]
-    return [*said, *of_way, *_of_output(explanation)]
+    return [*said, *of_method, *_of_output(explanation)]
 
 
 def moves_little(explanation: Explanation) -> bool:
@@ -65,35 +64,36 @@ def moves_little(explanation: Explanation) -> bool:
 
 def with_little_effect(explanation: Explanation) -> Explanation:
     """A copy that is drawn without full colour, and says first that its words barely move the model."""
-    said = list(warnings_of(explanation))
-    if not evidence(explanation).is_empty:  # what tells nothing says so already
+    said = list(explanation.warnings)
+    if not explanation.significance.is_empty:  # what tells nothing says so already
         said.insert(
             0,
             "these words barely move the model: all of them together change the output for "
             f"{shown(explanation.target)} by next to nothing, so do not read a reason into them",
         )
-    return replace(explanation, diagnostics={**explanation.diagnostics, "barely_moves": True, "warnings": said})
+    return explanation.stating(barely_moves=True, warnings=said)
 
 
 def little_for_all(explanations: Sequence[Explanation]) -> list[Explanation]:
     """Explanations of one text: weights that are no changes of the output, such as attention, tell nothing of how far
     the words move it; where another method's do, and it is next to nothing, all of that label say so."""
-    of = {(e.target, e.against) for e in explanations if barely_moves(e)}
+    of = {(e.target, e.against) for e in explanations if e.stated.barely_moves}
     moved = {(e.target, e.against) for e in explanations if _moves_more(e)}
     little = of - moved
     return [
-        with_little_effect(e) if (e.target, e.against) in little and not barely_moves(e) else e for e in explanations
+        with_little_effect(e) if (e.target, e.against) in little and not e.stated.barely_moves else e
+        for e in explanations
     ]
 
 
 def _moves_more(explanation: Explanation) -> bool:
-    return find(explanation.method).changes and not barely_moves(explanation)
+    return find(explanation.method).changes and not explanation.stated.barely_moves
 
 
-def _nothing_told(explanation: Explanation, own: Evidence) -> str | None:
+def _nothing_significant(explanation: Explanation, own: Significance) -> str | None:
     if not own.is_empty:
         return None
-    largest, rounding = float(np.abs(explanation.weights).max(initial=0.0)), rounding_of(explanation)
+    largest, rounding = float(np.abs(explanation.weights).max(initial=0.0)), explanation.stated.numerical_error
     if own.half_width is None or largest <= rounding:
         coarse = rounding > COARSE * float(np.abs(explanation.prediction.logits).max())
         instead = "load the model in float32" if coarse else "do not read anything into them"
@@ -117,7 +117,8 @@ def _without_interval(explanation: Explanation) -> str | None:
 
 def _of_surrogate(explanation: Explanation) -> list[str]:
     """How well a linear surrogate describes the model."""
-    surrogate, model, r2 = (_number(explanation, name) for name in ("surrogate_prediction", "model_prediction", "r2"))
+    stated = explanation.stated
+    surrogate, model, r2 = stated.surrogate_prediction, stated.model_prediction, stated.r2
     said = []
     if surrogate is not None and model is not None:
         handed_out, off = float(np.abs(explanation.weights).sum()), abs(surrogate - model)
@@ -141,7 +142,7 @@ def _on_other_sides(explanation: Explanation, one: float, other: float) -> bool:
     return output != "value" and (one - middle) * (other - middle) < 0.0
 
 
-def _of_noise(explanation: Explanation, own: Evidence) -> list[str]:
+def _of_noise(explanation: Explanation, own: Significance) -> list[str]:
     """Whether sampling leaves anything to read."""
     if explanation.stderr is None or own.half_width is None:
         return []
@@ -168,14 +169,14 @@ def _samples(explanation: Explanation) -> tuple[str, int] | None:
 
 
 def _more_samples(explanation: Explanation) -> str:
-    if explanation.diagnostics.get("noise_alone"):
+    if explanation.stated.noise_alone:
         return "average several answers of the function for each text"
     drawn = _samples(explanation)
     return "draw more samples" if drawn is None else f"raise {drawn[0]} ({drawn[1]:,} here)"
 
 
 def _enough_samples(explanation: Explanation, firsts: Sequence[int]) -> str:
-    if explanation.diagnostics.get("noise_alone"):
+    if explanation.stated.noise_alone:
         return _more_samples(explanation)
     drawn = _samples(explanation)
     if drawn is None or explanation.stderr is None:
@@ -197,8 +198,3 @@ def _of_output(explanation: Explanation) -> list[str]:
     if SATURATED < chance < 1.0 - SATURATED:
         return []
     return ["the probability is within 0.01 % of certainty, where it hardly moves: use output='log-odds'"]
-
-
-def _number(explanation: Explanation, name: str) -> float | None:
-    value = explanation.diagnostics.get(name)
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

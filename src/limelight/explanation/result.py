@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, wraps
 from typing import Any, Literal, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from limelight.core.arrays import Floats
 from limelight.errors import InputError
+from limelight.explanation.diagnostics import Stated
+from limelight.explanation.presenting import Presented
 from limelight.explanation.serialization import (
     METHODS_OF_0_1,
     SCHEMA,
@@ -20,6 +24,7 @@ from limelight.explanation.serialization import (
     quoted,
     written_as_json,
 )
+from limelight.explanation.significance import Significance, significance_of
 from limelight.inputs.document import JOINT, Span, Text
 from limelight.models.outputs import OUTPUTS, Kind
 
@@ -154,14 +159,14 @@ class GroupWeights:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Presented):
     """The weight of each feature of one text for one label, according to one method.
 
-    `label` is what the method is called in front of people. `signed`: a weight below zero speaks against the target;
-    without, none is negative. `stderr` is None where a method has no sampling error; `exact` is True where nothing was
-    sampled or approximated. `evaluations`: how often the model was asked, None where that is not known. `diagnostics`
-    holds what a method says of itself (LIME: intercept, fidelity, the surrogate's prediction); `notices` what a reader
-    must know (a text that was cut).
+    `method_label` is what the method is called in front of people. `signed`: a weight below zero speaks against the
+    target; without, none is negative. `stderr` is None where a method has no sampling error; `exact` is True where
+    nothing was sampled or approximated. `evaluations`: how often the model was asked, None where that is not known.
+    `diagnostics` holds what a method says of itself (LIME: intercept, fidelity, the surrogate's prediction); `notices`
+    what a reader must know (a text that was cut).
 
     `against`: the label that the target is compared with, where it was asked why the one rather than the other. Of a
     pair of texts `text` is the tuple of both, `sides[j]` says in which of them (0 or 1) feature j stands, and its spans
@@ -173,7 +178,7 @@ class Explanation:
 
     text: Text
     method: str
-    label: str
+    method_label: str
     signed: bool
     target: str
     features: tuple[str, ...]
@@ -225,15 +230,61 @@ class Explanation:
         """The k features of largest absolute weight, largest first."""
         return _top(self.features, self.weights, k)
 
+    @property
+    def label(self) -> str:
+        """The name of `method_label` before version 0.3."""
+        warnings.warn("Explanation.label is called Explanation.method_label", DeprecationWarning, stacklevel=2)
+        return self.method_label
+
+    @cached_property
+    def stated(self) -> Stated:
+        """The diagnostics, with types."""
+        return Stated.of(self.diagnostics, len(self))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What speaks against relying on the weights, the most important first."""
+        return self.stated.warnings
+
+    @cached_property
+    def significance(self) -> Significance:
+        """Which weights their own error does not explain, computed once."""
+        return significance_of(self.weights, self.stderr, self.stated.numerical_error, self.stated.freedom)
+
+    @cached_property
+    def group_significance(self) -> Significance | None:
+        """Which groups are significant, where there are two levels: one is rounded as often as it has features."""
+        groups = self.groups
+        if groups is None:
+            return None
+        rounding = self.stated.numerical_error * max(map(len, groups.members), default=1)
+        return significance_of(groups.weights, groups.stderr, rounding, self.stated.freedom)
+
+    @property
+    def significant(self) -> npt.NDArray[np.bool_]:
+        """For each feature whether its weight is distinguishable from zero: only these are coloured."""
+        return self.significance.significant
+
     def intervals(self) -> Floats:
         """The ends of each feature's interval (features, 2): `low, high = e.intervals().T`.
 
         Sampling and numerical error are in them. They are as wide as keeps 95 % of the intervals of significant
         features right, and exclude 0 for exactly these. Ends are NaN where nothing is known of the error.
         """
-        from limelight.explanation.significance import intervals_of
+        half: Any = self.significance.half_width
+        if half is None:
+            half = self.stated.numerical_error if self.exact else np.nan
+        return np.stack([self.weights - half, self.weights + half], axis=1)
 
-        return intervals_of(self)
+    def stating(self, **more: Any) -> Explanation:
+        """A copy with more diagnostics than those on which significance rests, which is not computed again."""
+        copy = replace(self, diagnostics={**self.diagnostics, **more})
+        known = {name: own for name, own in vars(self).items() if name in ("significance", "group_significance")}
+        vars(copy).update(known)
+        return copy
+
+    def _shown(self) -> Sequence[Explanation]:
+        return [self]
 
     @property
     def joined_text(self) -> str:
@@ -256,7 +307,7 @@ class Explanation:
         return {
             "schema": SCHEMA,
             "method": self.method,
-            "label": self.label,
+            "label": self.method_label,
             "signed": bool(self.signed),
             "target": self.target,
             "against": self.against,
@@ -292,7 +343,7 @@ class Explanation:
         return cls(
             text=text,
             method=method,
-            label=label,
+            method_label=label,
             signed=signed,
             target=written.word("target"),
             features=features,
@@ -311,34 +362,24 @@ class Explanation:
             groups=groups,
         )
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with one row per feature, in their order.
 
-        Columns: `method` (its id), `target`, `feature`, `weight`, `stderr` (NaN where the method has none) and `spans`
-        (a tuple of (start, end) per feature).
-        """
-        return _frame([self])
+def _with_label(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that takes `method_label` by its name before version 0.3, too."""
 
-    def to_html(self) -> str:
-        """A self-contained page; text and names are escaped."""
-        from limelight.render.html.page import page
+    @wraps(init)
+    def accepting(self: Explanation, *arguments: Any, **named: Any) -> None:
+        if "label" in named:
+            named["method_label"] = named.pop("label")
+        init(self, *arguments, **named)
 
-        return page([self])
+    return accepting
 
-    def plot(self, *, top: int = 10) -> Any:
-        """A matplotlib figure: the text in its colours, and bars with intervals for the `top` strongest words."""
-        from limelight.render.figure.figure import figure_of
 
-        return figure_of([self], top=top)
-
-    def _repr_html_(self) -> str:
-        from limelight.render.html.page import fragment
-
-        return fragment([self])
+Explanation.__init__ = _with_label(Explanation.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Sequence[Explanation]):
+class Comparison(Presented, Sequence[Explanation]):
     """Several methods, or labels, on the same features of the same text, in the order asked for."""
 
     explanations: tuple[Explanation, ...]
@@ -432,26 +473,8 @@ class Comparison(Sequence[Explanation]):
                 raise written.damaged(key, "must be about one text and the same features throughout")
         return cls(explanations)
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with one row per method and feature, and the columns of `Explanation.to_frame`."""
-        return _frame(self.explanations)
-
-    def to_html(self) -> str:
-        """A self-contained page; text and names are escaped."""
-        from limelight.render.html.page import page
-
-        return page(self.explanations)
-
-    def plot(self, *, top: int = 10) -> Any:
-        """A matplotlib figure: the text as each method colours it, and bars for the `top` strongest words of each."""
-        from limelight.render.figure.figure import figure_of
-
-        return figure_of(self.explanations, top=top)
-
-    def _repr_html_(self) -> str:
-        from limelight.render.html.page import fragment
-
-        return fragment(self.explanations)
+    def _shown(self) -> Sequence[Explanation]:
+        return self.explanations
 
     @property
     def _first(self) -> Explanation:
@@ -504,27 +527,3 @@ def _counted(n: int, thing: str) -> str:
 
 def _first_few(parts: Sequence[str]) -> str:
     return ", ".join([*parts[:_SHOWN], *(["…"] if len(parts) > _SHOWN else [])])
-
-
-def _frame(explanations: Sequence[Explanation]) -> Any:
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError as error:
-        raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
-    rows = [(explanation, j) for explanation in explanations for j in range(len(explanation))]
-
-    def words(values: list[str]) -> Any:
-        """pandas' own strings take no lone surrogates: such a column holds Python's."""
-        plain = all(value.isprintable() or value.encode("utf-8", "replace").decode() == value for value in values)
-        return values if plain else pandas.Series(values, dtype=object)
-
-    return pandas.DataFrame(
-        {
-            "method": [e.method for e, _ in rows],
-            "target": words([e.target for e, _ in rows]),
-            "feature": words([e.features[j] for e, j in rows]),
-            "weight": np.array([e.weights[j] for e, j in rows], dtype=np.float64),
-            "stderr": np.array([np.nan if e.stderr is None else e.stderr[j] for e, j in rows], dtype=np.float64),
-            "spans": [e.spans[j] for e, j in rows],
-        }
-    )

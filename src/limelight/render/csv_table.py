@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator
 
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import spoken_for
+from limelight.explanation.wording import spoken_for
 from limelight.render.row_model import Order, levels_of
 
 COLUMNS = tuple(

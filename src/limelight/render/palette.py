@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from limelight.core.arrays import Floats
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import barely_moves
 
 Rgb = tuple[int, int, int]
 Hue = Literal["blue", "orange", "grey"]
@@ -106,7 +105,7 @@ def shades(explanation: Explanation, weights: Floats, told: npt.NDArray[np.bool_
     What is told from zero has at least level 1, and the rest none. Where all words together barely move the model, none
     has more than level 1.
     """
-    if barely_moves(explanation):
+    if explanation.stated.barely_moves:
         return [Shade(hue_of(explanation, w), int(own)) for w, own in zip(map(float, weights), told, strict=True)]
     finite = np.where(np.isfinite(weights) & told, weights, 0.0)
     largest = float(np.abs(finite).max(initial=0.0))

@@ -16,14 +16,8 @@ import numpy.typing as npt
 from limelight.core.arrays import Floats
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation, GroupWeights
-from limelight.explanation.significance import (
-    Evidence,
-    asked_in_words,
-    evidence,
-    evidence_of_groups,
-    unknown_words,
-    warnings_of,
-)
+from limelight.explanation.significance import Significance
+from limelight.explanation.wording import asked_in_words
 from limelight.render.numbers import Digits
 from limelight.render.palette import Shade, shades
 
@@ -50,7 +44,7 @@ class RowModel:
     """One level of an explanation, its features or its groups, as every view draws it."""
 
     weights: Explanation | GroupWeights
-    evidence: Evidence
+    significance: Significance
     shades: Sequence[Shade]
     unknown: frozenset[int]
     digits: Digits
@@ -64,12 +58,12 @@ class RowModel:
     @property
     def significant(self) -> npt.NDArray[np.bool_]:
         """Which weights are distinguishable from zero."""
-        return self.evidence.told
+        return self.significance.significant
 
     @cached_property
     def half_widths(self) -> Floats:
         """Half of each weight's interval (d,); NaN where there is none."""
-        half = self.evidence.half_width
+        half = self.significance.half_width
         return np.full(len(self), np.nan) if half is None else half
 
     @property
@@ -98,12 +92,12 @@ class RowModel:
 
 def row_model(explanation: Explanation) -> RowModel:
     """The features of an explanation."""
-    return _model(explanation, explanation, evidence(explanation), unknown_words(explanation), 0)
+    return _model(explanation, explanation, explanation.significance, explanation.stated.unknown, 0)
 
 
 def group_model(explanation: Explanation) -> RowModel | None:
     """The outer level, where there are two."""
-    groups, own = explanation.groups, evidence_of_groups(explanation)
+    groups, own = explanation.groups, explanation.group_significance
     return None if groups is None or own is None else _model(explanation, groups, own, frozenset(), 1)
 
 
@@ -114,12 +108,16 @@ def levels_of(explanation: Explanation) -> list[RowModel]:
 
 
 def _model(
-    explanation: Explanation, weights: Explanation | GroupWeights, own: Evidence, unknown: frozenset[int], level: int
+    explanation: Explanation,
+    weights: Explanation | GroupWeights,
+    own: Significance,
+    unknown: frozenset[int],
+    level: int,
 ) -> RowModel:
     # The kind of features may be "words in sentences".
     kinds = str(explanation.parameters.get("features", "words")).split(" in ", 1)
     thing = _THINGS.get(kinds[level] if level < len(kinds) else "", ("feature", "group")[level])
-    colours = shades(explanation, weights.weights, own.told)
+    colours = shades(explanation, weights.weights, own.significant)
     return RowModel(weights, own, colours, unknown, Digits.of(weights), explanation.signed, thing)
 
 
@@ -130,7 +128,8 @@ def listed_names(names: Sequence[str], sides: Sequence[int] | None) -> list[str]
 
 
 def row_names(
-    comparison: Sequence[Explanation], label: Callable[[Explanation], str] = lambda explanation: explanation.label
+    comparison: Sequence[Explanation],
+    label: Callable[[Explanation], str] = lambda explanation: explanation.method_label,
 ) -> list[str]:
     """What each explanation is called among others: by its method, by what was asked, or by both."""
     asked = [asked_in_words(explanation) for explanation in comparison]
@@ -148,7 +147,7 @@ def by_family(explanations: Sequence[Explanation]) -> dict[str, list[int]]:
     """
     families: dict[str, list[int]] = {}
     for i, explanation in enumerate(explanations):
-        families.setdefault(FAMILY_OF.get(explanation.method, explanation.label), []).append(i)
+        families.setdefault(FAMILY_OF.get(explanation.method, explanation.method_label), []).append(i)
     return families
 
 
@@ -159,14 +158,14 @@ def to_be_seen_once(comparison: Sequence[Explanation]) -> int:
 
     def key(i: int) -> tuple[bool, bool, bool, bool, int, float, int]:
         explanation = comparison[i]
-        own = evidence(explanation)
+        own = explanation.significance
         largest = float(np.abs(explanation.weights).max(initial=0.0))
         width = 0.0 if own.half_width is None else float(np.median(own.half_width)) / largest if largest else np.inf
         return (
             explanation.target != first,
             own.is_empty,
             not explanation.signed,
-            bool(warnings_of(explanation)),
+            bool(explanation.warnings),
             _RANKS[explanation.accuracy],
             width,
             i,

@@ -29,7 +29,7 @@ def compute(lab: Lab) -> Numbers:
         "target": lab.target_name,
         "prediction": comparison.prediction.label,
         "words": list(comparison.features),
-        "rows": [{"method": e.method, "label": e.label, "weights": e.weights.tolist()} for e in comparison],
+        "rows": [{"method": e.method, "label": e.method_label, "weights": e.weights.tolist()} for e in comparison],
     }
 
 

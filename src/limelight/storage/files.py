@@ -50,12 +50,12 @@ def expanded(path: str) -> Path:
         return Path(path)
 
 
-def save(content: bytes, path: Path) -> None:
+def save(content: bytes, path: Path, advice: str = "choose another place") -> None:
     """Write what a user asked for to the file that they named, over what it held."""
     try:
         target = Path(os.path.realpath(path))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot write {path}: {reason(error)}; choose another place with --out") from error
+        raise InputError(f"cannot write {path}: {reason(error)}; {advice}") from error
     # os.path answers False where a name is too long to exist; Path would raise.
     if os.path.isdir(target):
         raise InputError(f"cannot write {path}: it is a folder; name a file in it")
@@ -68,7 +68,7 @@ def save(content: bytes, path: Path) -> None:
             remove_dead_parts(target.parent, target.name)
             replace_file(target, content)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {reason(error)}; choose another place with --out") from error
+        raise InputError(f"cannot write {path}: {reason(error)}; {advice}") from error
 
 
 def replace_file(target: Path, content: Content, *, durable: bool = False) -> None:

@@ -13,7 +13,7 @@ from limelight.core.arrays import Floats
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation, Prediction
 from limelight.explanation.serialization import numbers_written
-from limelight.explanation.significance import accuracy_in_words, asked_in_words, warnings_of
+from limelight.explanation.wording import accuracy_in_words, asked_in_words
 from limelight.inputs.features import Features
 from limelight.models.interface import View
 from limelight.render.html.stylesheet import shade_class
@@ -68,7 +68,7 @@ def drawn_row(explanation: Explanation) -> Drawing:
         "accuracy": accuracy_in_words(explanation),
         "asked": times(explanation.evaluations) if explanation.evaluations else "",
         "about": visible(asked_in_words(explanation)),
-        "warnings": [visible(warning) for warning in warnings_of(explanation)],
+        "warnings": [visible(warning) for warning in explanation.warnings],
         "notices": [visible(notice) for notice in explanation.notices],
         "diagnosis": visible(diagnosis(explanation) or ""),
         "legend": [{"hue": hue[0], "says": visible(says)} for hue, says in legend([explanation])],
@@ -83,8 +83,7 @@ def settled(explanation: Explanation, half_width: Floats) -> Any:
     """
     if explanation.stderr is None:
         return np.ones(len(explanation), dtype=bool)
-    stated = explanation.diagnostics.get("settled")
-    if isinstance(stated, list | tuple):
-        return np.isin(np.arange(len(explanation)), stated)
+    if (stable := explanation.stated.stable) is not None:
+        return np.isin(np.arange(len(explanation)), stable)
     largest = float(np.abs(explanation.weights).max(initial=0.0))
     return half_width <= largest / LEVELS

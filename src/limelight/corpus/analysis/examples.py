@@ -10,7 +10,6 @@ import numpy as np
 
 from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.texts import documents_at
-from limelight.explanation.significance import evidence
 
 if TYPE_CHECKING:
     from limelight.corpus.store.reading import Corpus, Document
@@ -44,7 +43,7 @@ class Examples:
         self.documents[document.row] = document
         for explanation in document.explanations:
             question = Question(explanation.method, explanation.target, explanation.against)
-            for j in np.flatnonzero(evidence(explanation).told).tolist():
+            for j in np.flatnonzero(explanation.significant).tolist():
                 side = None if explanation.sides is None else explanation.sides[j]
                 for sign in (0, int(np.sign(explanation.weights[j]))):
                     self._shown.setdefault((question, explanation.features[j], side, sign), document.row)

@@ -14,7 +14,8 @@ import numpy as np
 from limelight.core.arrays import Floats, Integers
 from limelight.corpus.analysis.means import Values
 from limelight.corpus.store.schema import Layout, arrow_library
-from limelight.explanation.significance import evidence_of
+from limelight.explanation.diagnostics import Stated
+from limelight.explanation.significance import significance_of
 
 _HEAD = ("row", "error", "truth", "label", "probabilities", "method", "target", "against", "accuracy")
 COLUMNS = (*_HEAD, "features", "sides", "weights", "stderr", "bound", "details")
@@ -122,7 +123,7 @@ def flat(table: Any, layout: Layout) -> Flat:
     for i in np.flatnonzero(is_sampled):
         own = slice(starts[i], starts[i + 1])
         freedom = _freedom(columns["details"][int(i)].as_py())
-        signs[own] *= evidence_of(weights[own], stderr[own], float(bounds[i]), freedom).told
+        signs[own] *= significance_of(weights[own], stderr[own], float(bounds[i]), freedom).significant
     heads = tuple(_head(record, layout) for record in table.select(list(_HEAD)).to_pylist())
     codes = np.asarray(encoded.indices, dtype=np.int64)
     return Flat(heads, starts, encoded.dictionary.to_pylist(), codes, weights, stderr, bound, signs)
@@ -132,8 +133,7 @@ def _freedom(details: str) -> int | None:
     """From how many samples the standard errors of a row are, where they are few."""
     if '"freedom"' not in details:
         return None
-    stated = json.loads(details).get("diagnostics", {}).get("freedom")
-    return stated if type(stated) is int and stated > 0 else None
+    return Stated.of(json.loads(details).get("diagnostics", {}), 0).freedom
 
 
 def _head(record: Mapping[str, Any], layout: Layout) -> Head:

@@ -15,7 +15,6 @@ from limelight.corpus.store.schema import CarriedType, Layout, arrow_library
 from limelight.explainers.method import find
 from limelight.explanation.result import Explanation
 from limelight.explanation.serialization import written_as_json
-from limelight.explanation.significance import rounding_of, warnings_of
 from limelight.inputs.document import Text
 from limelight.models.interface import Classifier
 
@@ -101,12 +100,12 @@ def _explained(explanation: Explanation) -> dict[str, Any]:
         "sides": explanation.sides,
         "weights": explanation.weights,
         "stderr": explanation.stderr,
-        "bound": rounding_of(explanation),
+        "bound": explanation.stated.numerical_error,
         "accuracy": explanation.accuracy,
         "evaluations": explanation.evaluations,
         "n_samples": _whole(parameters.get("n_samples")),
         "seed": _whole(parameters.get("seed")),
-        "warnings": warnings_of(explanation),
+        "warnings": explanation.warnings,
         "notices": explanation.notices,
         "details": json.dumps(details, ensure_ascii=False, separators=(",", ":")),
     }

@@ -268,7 +268,7 @@ def explanation_of(record: Mapping[str, Any], layout: Layout) -> Explanation:
     return Explanation(
         text=text,
         method=record["method"],
-        label=layout.called(record["method"]),
+        method_label=layout.called(record["method"]),
         signed=layout.is_signed(record["method"]),
         target=record["target"],
         against=record["against"],

@@ -15,7 +15,7 @@ import numpy as np
 from limelight.core.arrays import Floats, whole_number
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import accuracy_in_words, ending_of, notices_of, warnings_of
+from limelight.explanation.wording import accuracy_in_words, ending_of, notices_of
 from limelight.render.numbers import said_of_winner
 from limelight.render.palette import LEVELS, LIGHT, Rgb, Shade, hex_of, hue_of, legend
 from limelight.render.pieces import BREAK, SPACE, Piece, order_of, owners_of, shown_pieces, texts_of
@@ -270,7 +270,7 @@ def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     for name, explanation in zip(names, explanations, strict=True):
         if (ending := ending_of(explanation)) is not None:
             said.append(f"{name}: {ending}")
-        said += [f"{name}: {warning}" for warning in warnings_of(explanation)]
+        said += [f"{name}: {warning}" for warning in explanation.warnings]
     if any(BOX in drawable(text) and BOX not in text for text, _ in texts_of(explanations[0])):
         said.append(f"{BOX}: a letter that the font does not have; matplotlib's font.family chooses others.")
     for remark in said:

@@ -12,14 +12,8 @@ from itertools import groupby
 import numpy as np
 
 from limelight.explanation.result import Explanation, Prediction
-from limelight.explanation.significance import (
-    ABOUT_INTERVALS,
-    accuracy_in_words,
-    asked_in_words,
-    ending_of,
-    notices_of,
-    warnings_of,
-)
+from limelight.explanation.significance import ABOUT_INTERVALS
+from limelight.explanation.wording import accuracy_in_words, asked_in_words, ending_of, notices_of
 from limelight.render.html.escaping import isolated, number, safe, shortened
 from limelight.render.html.text import HtmlText, coloured
 from limelight.render.numbers import diagnosis, percent, said_of_winner, short, times
@@ -142,7 +136,7 @@ def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
             words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m], setting))
             ending = ending_of(explanation)
             ended = "" if ending is None else f'<div class="quiet">{safe(ending)}</div>'
-            verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in warnings_of(explanation))
+            verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in explanation.warnings)
             yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{ended}{verdict}</td></tr>'
     yield "</tbody></table></div>"
 
@@ -165,7 +159,7 @@ def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
 def _name(explanation: Explanation) -> str:
     sign = "" if explanation.signed else ", no sign"
     return (
-        f"<strong>{isolated(explanation.label)}</strong> "
+        f"<strong>{isolated(explanation.method_label)}</strong> "
         f'<small class="quiet">{safe(accuracy_in_words(explanation))}{sign}</small>'
     )
 
@@ -201,8 +195,8 @@ def _false_discoveries(drawn: Sequence[HtmlText]) -> str:
 
 
 def _row(own: HtmlText, m: int) -> str:
-    name = f"<strong>{isolated(own.explanation.label)}</strong>"
-    warned = ' <span title="see above">⚠</span>' if warnings_of(own.explanation) else ""
+    name = f"<strong>{isolated(own.explanation.method_label)}</strong>"
+    warned = ' <span title="see above">⚠</span>' if own.explanation.warnings else ""
     return (
         f'<div class="row" data-m="{m}"><div class="name">{name}{warned}</div>'
         f'<div class="words" dir="auto">{own.text()}</div></div>'
@@ -226,7 +220,7 @@ def _cells(explanation: Explanation, model: RowModel) -> Iterator[str]:
 
 def _numbers(title: str, kind: str, columns: Sequence[tuple[Explanation, RowModel]]) -> Iterator[str]:
     _, first = columns[0]
-    heads = [first.thing, *(isolated(explanation.label) for explanation, _ in columns)]
+    heads = [first.thing, *(isolated(explanation.method_label) for explanation, _ in columns)]
     cells = map("".join, zip(*(_cells(*column) for column in columns), strict=True))
     return _table(title, kind, heads, zip(first.names, cells, strict=True))
 
@@ -261,8 +255,8 @@ def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str
 def _names(explanations: Sequence[Explanation]) -> list[str]:
     """What each explanation is called among those of all questions: by its method, and its label where these differ."""
     if len({explanation.target for explanation in explanations}) == 1:
-        return [explanation.label for explanation in explanations]
-    return [f"{explanation.label}, {asked_in_words(explanation)}" for explanation in explanations]
+        return [explanation.method_label for explanation in explanations]
+    return [f"{explanation.method_label}, {asked_in_words(explanation)}" for explanation in explanations]
 
 
 def _counted(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import asked_in_words
+from limelight.explanation.wording import asked_in_words
 from limelight.inputs.document import Text
 from limelight.render.entries import Entry
 from limelight.render.html.article import Setting, article, headline

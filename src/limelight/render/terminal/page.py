@@ -20,14 +20,8 @@ from rich.text import Text
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import (
-    ABOUT_INTERVALS,
-    accuracy_in_words,
-    ending_of,
-    notices_of,
-    rounding_of,
-    warnings_of,
-)
+from limelight.explanation.significance import ABOUT_INTERVALS
+from limelight.explanation.wording import accuracy_in_words, ending_of, notices_of
 from limelight.render.numbers import diagnosis, percent, times, value
 from limelight.render.palette import hue_of
 from limelight.render.row_model import (
@@ -216,7 +210,7 @@ class _Page:
             yield Text(levels[-1].none_significant)
         if (ending := ending_of(explanation)) is not None:
             yield Text(visible(ending), style="dim", overflow="fold")
-        yield from map(self._warning, warnings_of(explanation))
+        yield from map(self._warning, explanation.warnings)
 
     def _item(self, level: RowModel, j: int, width: int) -> Text:
         mark, written = self.style.mark(level, j), self.style.plain(level.written(j))
@@ -304,7 +298,7 @@ class _Page:
             said.setdefault(_how(explanation), []).append(i)
         for how, alike in said.items():
             # An error bound that differs from method to method would be a line for each: the largest holds for all.
-            loosest = max((self.comparison[i] for i in alike), key=rounding_of)
+            loosest = max((self.comparison[i] for i in alike), key=lambda own: own.stated.numerical_error)
             remark = accuracy_in_words(loosest) if how == _NO_SAMPLING else how
             own_names = ", ".join(self.names[i] for i in alike)
             yield Text.assemble((f"{own_names}: ", "bold"), (self.style.plain(visible(remark)), "dim"))

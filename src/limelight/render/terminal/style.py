@@ -155,7 +155,7 @@ class TerminalStyle:
 
     def label(self, explanation: Explanation) -> str:
         """What the method is called; its id where this console cannot encode that."""
-        label = explanation.label
+        label = explanation.method_label
         return explanation.method if self.ascii_only and not label.isascii() else label
 
     def _coloured(self, shade: Shade) -> Style:

@@ -11,7 +11,6 @@ from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.analysis.texts import TextLine
 from limelight.corpus.report.page import tables
 from limelight.explanation.result import Explanation
-from limelight.explanation.significance import warnings_of
 from limelight.render.html.article import headline
 from limelight.render.html.escaping import isolated, safe, shortened
 from limelight.render.html.text import HtmlText
@@ -115,9 +114,9 @@ def _rows(examples: Examples, explanations: Sequence[Explanation]) -> Iterator[s
 
 
 def _coloured_row(own: HtmlText, m: int) -> str:
-    warnings = warnings_of(own.explanation)
+    warnings = own.explanation.warnings
     warned = f' <span title="{safe(" ".join(warnings))}">⚠</span>' if warnings else ""
     return (
-        f'<div class="row" data-m="{m}"><div class="name"><strong>{isolated(own.explanation.label)}</strong>'
+        f'<div class="row" data-m="{m}"><div class="name"><strong>{isolated(own.explanation.method_label)}</strong>'
         f'{warned}</div><div class="words" dir="auto">{own.text()}</div></div>'
     )
