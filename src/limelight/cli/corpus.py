@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from limelight.cli import corpus_report
-from limelight.cli.application import note, stopped
+from limelight.cli.application import going_on, note, watched
 from limelight.cli.options import (
     METHODS,
     MODEL,
@@ -34,6 +34,8 @@ from limelight.cli.options import (
     Truncate,
     Until,
     Window,
+    examples,
+    option,
     read_label_names,
     read_levels,
     read_target,
@@ -42,22 +44,15 @@ from limelight.cli.settings import method_options
 from limelight.cli.wording import as_typed
 from limelight.errors import ParameterError
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight corpus run reviews.csv --method lime-limit,shapley --out explained[/cyan]
-
-[cyan]limelight corpus run 'data/*.jsonl' --model my-model --label-column label --workers 4 --out explained[/cyan]
-
-[cyan]limelight corpus run reviews.parquet --model bert --truncate --method lime --samples 1000 --out explained[/cyan]
-
-[cyan]limelight corpus run reviews.csv --ray --workers 4 --out explained[/cyan]
-
-[cyan]limelight corpus run reviews.parquet --ray auto --workers 8 --gpus-per-worker 1 --out explained[/cyan]
-
-[cyan]limelight corpus status explained[/cyan]
-
-An interrupted run goes on when the same command is given again.
-"""
+EXAMPLES = examples(
+    "limelight corpus run reviews.csv --method lime-limit,shapley --out explained",
+    "limelight corpus run 'data/*.jsonl' --model my-model --label-column label --workers 4 --out explained",
+    "limelight corpus run reviews.parquet --model bert --truncate --method lime --samples 1000 --out explained",
+    "limelight corpus run reviews.csv --ray --workers 4 --out explained",
+    "limelight corpus run reviews.parquet --ray auto --workers 8 --gpus-per-worker 1 --out explained",
+    "limelight corpus status explained",
+    after="An interrupted run goes on when the same command is given again.\n",
+)
 _WORK = "Work"
 
 app = typer.Typer(
@@ -98,83 +93,52 @@ def run(
     data: Annotated[
         list[str], typer.Argument(help="Tables of texts: CSV, TSV, JSONL, Parquet; files, folders or patterns.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run; an unfinished one goes on.")],
-    method: Annotated[
-        str,
-        typer.Option("--method", "-m", help="Ids from 'limelight methods', with commas.", rich_help_panel=METHODS),
-    ] = "lime",
+    out: Annotated[Path, option(None, "The folder of the run; an unfinished one goes on.", "--out", "-o")],
+    method: Annotated[str, option(METHODS, "Ids from 'limelight methods', with commas.", "--method", "-m")] = "lime",
     model: Model = None,
     text_column: TextColumn = "text",
     second_column: SecondColumn = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="What names the texts. Default: row and content.", rich_help_panel=TEXTS)
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="The true labels, to see where the model is wrong.", rich_help_panel=TEXTS)
-    ] = None,
+    id_column: Annotated[str | None, option(TEXTS, "What names the texts. Default: row and content.")] = None,
+    label_column: Annotated[str | None, option(TEXTS, "The true labels, to see where the model is wrong.")] = None,
     label_names: Annotated[
-        str | None,
-        typer.Option(help="Names for the labels of the data, such as 0=negative,1=positive.", rich_help_panel=TEXTS),
+        str | None, option(TEXTS, "Names for the labels of the data, such as 0=negative,1=positive.")
     ] = None,
-    carry: Annotated[
-        str | None, typer.Option(help="Columns that stand in the result too, with commas.", rich_help_panel=TEXTS)
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows.", rich_help_panel=TEXTS)] = None,
-    keep_text: Annotated[
-        bool, typer.Option("--keep-text", help="Store the texts beside their explanations.", rich_help_panel=TEXTS)
-    ] = False,
+    carry: Annotated[str | None, option(TEXTS, "Columns that stand in the result too, with commas.")] = None,
+    limit: Annotated[int | None, option(TEXTS, "Only the first rows.", min=1)] = None,
+    keep_text: Annotated[bool, option(TEXTS, "Store the texts beside their explanations.", "--keep-text")] = False,
     device: Device = None,
     dtype: FixedDtype = None,
     truncate: Truncate = False,
     window: Window = False,
     kind: Kind = None,
-    batch_tokens: Annotated[
-        int | None, typer.Option(min=1, help="For Hugging Face models: tokens in a forward.", rich_help_panel=MODEL)
-    ] = None,
+    batch_tokens: Annotated[int | None, option(MODEL, "For Hugging Face models: tokens in a forward.", min=1)] = None,
     target: Target = None,
     features: Features = "words",
     removal: Removal = "mask",
     output: Output = None,
     parts: Annotated[
-        Literal["both", "first", "second"],
-        typer.Option(help="Of a pair: which texts get weights.", rich_help_panel=QUESTION),
+        Literal["both", "first", "second"], option(QUESTION, "Of a pair: which texts get weights.")
     ] = "both",
     samples: Samples = None,
     until: Until = None,
     settings: Settings = None,
-    seed: Annotated[
-        int, typer.Option(help="Each document's seed is made of this and its id.", rich_help_panel=METHODS)
-    ] = 0,
+    seed: Annotated[int, option(METHODS, "Each document's seed is made of this and its id.")] = 0,
     shard_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Documents that are computed and stored together. Default: 1000, or 50.", rich_help_panel=_WORK
-        ),
+        int | None, option(_WORK, "Documents that are computed and stored together. Default: 1000, or 50.", min=1)
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes of this machine, or actors of Ray.", rich_help_panel=_WORK)
-    ] = 1,
+    workers: Annotated[int, option(_WORK, "Processes of this machine, or actors of Ray.", min=1)] = 1,
     ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[ADDRESS]", help="A Ray cluster; 'local', or nothing, begins one here.", rich_help_panel=_WORK
-        ),
+        str | None, option(_WORK, "A Ray cluster; 'local', or nothing, begins one here.", metavar="[ADDRESS]")
     ] = None,
-    gpus_per_worker: Annotated[
-        float, typer.Option(min=0.0, help="Of a Ray cluster: GPUs that a worker needs.", rich_help_panel=_WORK)
-    ] = 0.0,
+    gpus_per_worker: Annotated[float, option(_WORK, "Of a Ray cluster: GPUs that a worker needs.", min=0.0)] = 0.0,
 ) -> None:
     """Explain every row of a table and write what is found to a folder, shard by shard."""
-    from rich.console import Console
-
-    from limelight.core.progress import Lines
     from limelight.corpus.running.driver import run as run_corpus
     from limelight.corpus.running.waiting_for_ray import NoPlaceError
-    from limelight.render.terminal.progress import progress_for
 
     options = method_options(settings, samples=samples, until=until)
     try:
-        with as_typed(pairs="--second-column"):
+        with going_on(f"{out} keeps what is done"), as_typed(pairs="--second-column"):
             corpus = run_corpus(
                 data,
                 out,
@@ -204,13 +168,11 @@ def run(
                 workers=workers,
                 ray=False if ray is None else ray,
                 gpus_per_worker=gpus_per_worker,
-                progress=progress_for(Console(stderr=True), otherwise=Lines()),
+                progress=watched(),
                 **options,
             )
     except NoPlaceError as error:
         raise NoPlaceError(f"{error}: {shlex.join(['limelight', *sys.argv[1:]])}") from error
-    except KeyboardInterrupt as error:
-        raise stopped(f"{out} keeps what is done: give the same command again to go on") from error
     _tell(corpus.folder)
 
 

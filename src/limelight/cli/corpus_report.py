@@ -7,41 +7,35 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.application import note
+from limelight.cli.application import note, watched
+from limelight.cli.options import examples, option
 
-EXAMPLES = """[bold]Examples[/bold]
-
-[cyan]limelight corpus report explained[/cyan]
-
-[cyan]limelight corpus report explained --against explained-by-another-model --out compared[/cyan]
-"""
+EXAMPLES = examples(
+    "limelight corpus report explained",
+    "limelight corpus report explained --against explained-by-another-model --out compared",
+)
 _WORDS_TOLD = 6
 
 
 def report(
     folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     against: Annotated[
-        Path | None, typer.Option(help="Another run, of another model or other texts, to compare with.")
+        Path | None, option(None, "Another run, of another model or other texts, to compare with.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder of the report. Default: 'report' in the run's.")
+        Path | None, option(None, "The folder of the report. Default: 'report' in the run's.", "--out", "-o")
     ] = None,
     all_words: Annotated[
-        bool, typer.Option("--all-words", help="Stop words and punctuation too, which are folded away otherwise.")
+        bool, option(None, "Stop words and punctuation too, which are folded away otherwise.", "--all-words")
     ] = False,
-    least_texts: Annotated[
-        int, typer.Option("--least-texts", min=2, help="Leave out words that stand in fewer texts.")
-    ] = 5,
+    least_texts: Annotated[int, option(None, "Leave out words that stand in fewer texts.", min=2)] = 5,
 ) -> None:
     """Words by their mean effect, where methods disagree, where the model is wrong: a page, and tables as CSV."""
-    from rich.console import Console
-
     from limelight.cli.output import made
-    from limelight.core.progress import Lines
+    from limelight.core.sanitize import visible
     from limelight.corpus.report.api import report as write_report
     from limelight.corpus.store.reading import UNCHECKED
     from limelight.corpus.store.reading import open as open_corpus
-    from limelight.render.terminal.progress import progress_for
 
     corpus = open_corpus(folder)
     other = None if against is None else open_corpus(against)
@@ -57,10 +51,8 @@ def report(
         all_words=all_words,
         least_texts=least_texts,
         about=made(),
-        progress=progress_for(Console(stderr=True), otherwise=Lines()),
+        progress=watched(),
     )
-    from limelight.core.sanitize import visible
-
     for words in findings.words:
         told = [line for line in words.every.lines if line.told][:_WORDS_TOLD]
         question = f"{words.question.target} by {words.question.method}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
-from limelight.corpus.store.reading import UNCHECKED
+from limelight.corpus.store.reading import UNCHECKED, Corpus
 from limelight.corpus.store.reading import open as open_corpus
 from limelight.corpus.store.run_folder import Folder
 
@@ -15,29 +14,26 @@ from limelight.corpus.store.run_folder import Folder
 class State:
     """Documents and shards that are stored of all, errors among them, and the seconds that computing them took."""
 
-    folder: Path
-    methods: tuple[str, ...]
+    corpus: Corpus
     documents: int
-    all_documents: int
-    shards: int
-    all_shards: int
     errors: int
+    shards: int
     seconds: float
-    """Of the documents whose time was written down."""
     timed: int
-    is_checked: bool
+    """Documents whose time was written down."""
 
     @property
     def is_complete(self) -> bool:
-        return self.shards == self.all_shards
+        return self.shards == self.corpus.n_shards
 
     def __str__(self) -> str:
-        part = "complete" if self.is_complete else f"{self.shards:,} of {self.all_shards:,} shards"
+        corpus = self.corpus
+        part = "complete" if self.is_complete else f"{self.shards:,} of {corpus.n_shards:,} shards"
         rate = f", {self.timed / self.seconds:,.1f} documents a second of a worker" if self.seconds > 0.0 else ""
         errors = f", {self.errors:,} with an error" if self.errors else ""
         return (
-            f"{self.folder}: {part}; {self.documents:,} of {self.all_documents:,} documents{errors}; "
-            f"{', '.join(self.methods)}{rate}{'' if self.is_checked else f'; {UNCHECKED}'}"
+            f"{corpus.folder}: {part}; {self.documents:,} of {corpus.n_documents:,} documents{errors}; "
+            f"{', '.join(corpus.methods)}{rate}{'' if corpus.is_checked else f'; {UNCHECKED}'}"
         )
 
 
@@ -57,18 +53,8 @@ def state(folder: str | os.PathLike[str]) -> State:
             continue
         if isinstance(seconds, float | int) and isinstance(timed, int):
             times[number] = float(seconds), timed
-    return State(
-        corpus.folder,
-        corpus.methods,
-        documents,
-        corpus.n_documents,
-        len(stored),
-        corpus.n_shards,
-        errors,
-        sum(seconds for seconds, _ in times.values()),
-        sum(timed for _, timed in times.values()),
-        corpus.is_checked,
-    )
+    seconds, timed = (sum(own) for own in zip((0.0, 0), *times.values(), strict=True))
+    return State(corpus, documents, errors, len(stored), seconds, int(timed))
 
 
 def duration(seconds: float) -> str:

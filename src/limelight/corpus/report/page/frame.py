@@ -6,7 +6,8 @@ all others; nothing is fetched. All is there without the script, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.report.page import tables
@@ -22,17 +23,26 @@ from limelight.render.html.page_frame import page_footer, page_head, policy
 from limelight.render.html.stylesheet import SCOPE, page_stylesheet
 from limelight.render.numbers import percent
 
+SECTIONS: Mapping[str, tuple[str, Callable[[Findings], Iterator[str]]]] = {
+    "words": ("Words", words_section),
+    "signs": ("Changing signs", signs_section),
+    "disagreement": ("Where methods disagree", disagreement_section),
+    "mistakes": ("Where the model is wrong", mistakes_section),
+    "differences": ("The other run", differences_section),
+    "texts": ("Texts", texts_section),
+}
+"""The sections of the page by their anchors: what the contents call them, and what writes them."""
+
 
 def page(findings: Findings, about: Mapping[str, str]) -> str:
     """The whole page."""
+    sections = {anchor: list(section(findings)) for anchor, (_, section) in SECTIONS.items()}
     body = [
         *_head(findings),
-        *words_section(findings),
-        *signs_section(findings),
-        *disagreement_section(findings),
-        *mistakes_section(findings),
-        *differences_section(findings),
-        *texts_section(findings),
+        '<nav class="contents" aria-label="Contents">',
+        *(f'<a href="#{anchor}">{SECTIONS[anchor][0]}</a>' for anchor, lines in sections.items() if lines),
+        "</nav>",
+        *chain.from_iterable(sections.values()),
         *_footer(findings, about),
     ]
     style = f"\n{page_stylesheet()}\n{STYLE.replace('.S', f'.{SCOPE}')}"
@@ -78,22 +88,6 @@ def _head(findings: Findings) -> Iterator[str]:
             yield f'<p class="notice">{isolated(own.folder.name)} was {safe(UNCHECKED)}.</p>'
     if not corpus.layout.keep_text:
         yield f'<p class="notice">{safe(NO_TEXT)}; run the corpus with --keep-text to see the texts.</p>'
-    yield '<nav class="contents" aria-label="Contents">'
-    for anchor, title, is_there in _contents(findings):
-        if is_there:
-            yield f'<a href="#{anchor}">{title}</a>'
-    yield "</nav>"
-
-
-def _contents(findings: Findings) -> list[tuple[str, str, bool]]:
-    return [
-        ("words", "Words", True),
-        ("signs", "Changing signs", any(own.signs is not None for own in findings.words)),
-        ("disagreement", "Where methods disagree", bool(findings.pairs)),
-        ("mistakes", "Where the model is wrong", findings.accuracy is not None),
-        ("differences", "The other run", findings.compared is not None),
-        ("texts", "Texts", True),
-    ]
 
 
 def _figure(value: str, what: str) -> str:
