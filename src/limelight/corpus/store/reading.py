@@ -216,44 +216,19 @@ class Corpus:
             import pandas
         except ImportError as error:
             raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
-        once = ["id", "row", "truth", "label", "method", "target", *self.layout.carried]
-        frames = [_exploded(table, once) for table in self.tables([*once, "error", "features", "weights", "stderr"])]
-        frames = frames or [pandas.DataFrame(columns=_framed(once))]
+        once = ["id", "row", "truth", "label", "method", "target"]
+        ours = {"features": "feature", "weights": "weight", "stderr": "stderr"}
+        carried = {name: f"{name} (carried)" if name in ours.values() else name for name in self.layout.carried}
+        frames = []
+        for table in self.tables([*once, *carried, "error", *ours]):
+            explained = table.filter(table["error"].is_null()).drop_columns("error")
+            frame = explained.to_pandas().rename(columns=carried).rename(columns=ours)
+            pairs = zip(frame["stderr"], frame["feature"], strict=True)
+            frame["stderr"] = [np.full(len(names), np.nan) if own is None else own for own, names in pairs]
+            exploded = frame.explode(list(ours.values())).astype({"weight": "float64", "stderr": "float64"})
+            frames.append(exploded[[*once, *ours.values(), *carried.values()]])
+        frames = frames or [pandas.DataFrame(columns=[*once, *ours.values(), *carried.values()])]
         return pandas.concat(frames, ignore_index=True)
-
-
-def _exploded(table: Any, once: Sequence[str]) -> Any:
-    """One row per feature."""
-    import pyarrow.compute
-
-    table = table.filter(pyarrow.compute.is_null(table["error"])).combine_chunks()
-    features, weights = table["features"], table["weights"]
-    counts = np.asarray(pyarrow.compute.list_value_length(features), dtype=np.int64)
-    stderr = [np.full(n, np.nan) if e is None else e for e, n in zip(_lists(table["stderr"]), counts, strict=True)]
-    frame = table.select(list(once)).take(np.repeat(np.arange(table.num_rows), counts)).to_pandas()
-    frame.columns = [*once[:6], *map(_carried, once[6:])]
-    frame["feature"] = pyarrow.compute.list_flatten(features).to_pandas().to_numpy()
-    frame["weight"] = np.asarray(pyarrow.compute.list_flatten(weights))
-    frame["stderr"] = np.concatenate(stderr) if stderr else np.zeros(0)
-    return frame[_framed(once)]
-
-
-def _framed(once: Sequence[str]) -> list[str]:
-    """The columns of a frame in their order: the carried ones last."""
-    return [*once[:6], *_OF_FEATURES, *map(_carried, once[6:])]
-
-
-_OF_FEATURES = ("feature", "weight", "stderr")
-
-
-def _carried(name: str) -> str:
-    """What a carried column is called beside those of a frame: none of them takes its place."""
-    return f"{name} (carried)" if name in _OF_FEATURES else name
-
-
-def _lists(column: Any) -> list[Any]:
-    """A column of lists of numbers as arrays, or None."""
-    return [None if not own.is_valid else np.asarray(own.values) for own in column]
 
 
 def explanation_of(record: Mapping[str, Any], layout: Layout) -> Explanation:
