@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -138,11 +138,12 @@ def run(
         done = folder.done(shards, progress)
         todo = [number for number in range(shards.count) if number not in done]
         if todo:
-            tasks = _tasks(source, layout, size, set(todo), manifest["input"]["rows"])
+            rows = manifest["input"]["rows"]
+            left = sum(min(size, rows - number * size) for number in todo)
+            tasks = _tasks(source, layout, size, set(todo), rows)
             crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker, progress)
             try:
-                left = _documents(todo, size, manifest)
-                _work(folder, shards, tasks, crew, identity, manifest["input"]["rows"], left, progress)
+                _work(folder, shards, tasks, crew, identity, rows, left, progress)
             finally:
                 crew.close()
     return open_corpus(out)
@@ -194,12 +195,6 @@ def _plain(features: Any) -> Any:
     if not isinstance(features, str | tuple) or not all(isinstance(own, str) for own in features):
         raise InputError(f"a corpus takes a kind of features, or two of them: got {shown(features)}")
     return features if isinstance(features, str) else list(features)
-
-
-def _documents(numbers: Iterable[int], size: int, manifest: Mapping[str, Any]) -> int:
-    """How many documents these shards hold."""
-    rows = manifest["input"]["rows"]
-    return sum(min(size, rows - number * size) for number in numbers)
 
 
 def _tasks(source: Source, layout: Layout, size: int, wanted: set[int], rows: int) -> Iterator[Task]:

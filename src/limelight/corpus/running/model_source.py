@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from limelight.attribution.api import check_model, reads_pairs
+from limelight.errors import ParameterError
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind
 
@@ -62,8 +63,6 @@ class Loaded:
         check_model(given)
         has_it = {"pairs"} if reads_pairs(given) else set()  # type: ignore[arg-type]
         if asked := [name for name, value in options.items() if value is not None and name not in has_it]:
-            from limelight.errors import ParameterError
-
             raise ParameterError(
                 f"{', '.join(asked)} cannot be changed of a model that is loaded: load it so, or give its name"
             )
@@ -105,41 +104,34 @@ class Loaded:
 
     def describe(self) -> dict[str, Any]:
         """What is written down of a model, and compared before a run goes on."""
+        described = repr(self.model)[:_DESCRIBED]  # the precision of what it computes is in it
         return {
-            "name": "embedded" if self.loading is not None and self.loading.name is None else self._name(),
+            "name": described if self.loading is None else str(self.loading.name or "embedded"),
             "labels": list(self.model.labels),
             "kind": self.kind,
             "pairs": reads_pairs(self.model),
             "fingerprint": fingerprint(self.model),
-            "described": repr(self.model)[:_DESCRIBED],  # the precision of what it computes is in it
+            "described": described,
         }
-
-    def _name(self) -> str:
-        return repr(self.model)[:_DESCRIBED] if self.loading is None else str(self.loading.name)
 
     def computing(self, memory_bytes: int | None) -> dict[str, Any]:
         """Where and in which pieces it computes: what the last bits of a result depend on."""
         import torch
 
         device = torch.device(self.device)
-        if device.type != "cuda":
-            return {"device": device.type, "threads": 1, "memory_bytes": None, "batch_tokens": self._batch_tokens()}
-        total = torch.cuda.get_device_properties(device).total_memory
-        share = 1 << (total // GPU_SHARE).bit_length() - 1
-        return {
-            "device": torch.cuda.get_device_name(device),
-            "threads": 1,
-            "memory_bytes": share if memory_bytes is None else memory_bytes,
-            "batch_tokens": self._batch_tokens(),
-        }
-
-    def _batch_tokens(self) -> int | None:
-        given: int | None = getattr(getattr(self.model, "runner", None), "given", None)
-        return given
+        name, memory = device.type, None
+        if device.type == "cuda":
+            total = torch.cuda.get_device_properties(device).total_memory
+            share = 1 << (total // GPU_SHARE).bit_length() - 1
+            name, memory = torch.cuda.get_device_name(device), share if memory_bytes is None else memory_bytes
+        batch_tokens = getattr(getattr(self.model, "runner", None), "given", None)
+        return {"device": name, "threads": 1, "memory_bytes": memory, "batch_tokens": batch_tokens}
 
 
 def fingerprint(model: Any) -> str | None:
     """A hash of all that a model's answers follow from; None of a function, which cannot be looked into."""
+    import torch
+
     inner = getattr(model, "model", model)
     if not callable(getattr(inner, "state_dict", None)):
         return None
@@ -158,11 +150,5 @@ def fingerprint(model: Any) -> str | None:
     for name, tensor in sorted(inner.state_dict().items()):
         add([name, str(tensor.dtype), list(tensor.shape)])
         whole = tensor.detach().cpu().contiguous()
-        digest.update(whole.flatten().view(dtype=_bytes()).numpy().tobytes() if whole.numel() else b"")
+        digest.update(whole.flatten().view(dtype=torch.uint8).numpy().tobytes() if whole.numel() else b"")
     return digest.hexdigest()
-
-
-def _bytes() -> Any:
-    import torch
-
-    return torch.uint8
