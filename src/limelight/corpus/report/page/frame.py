@@ -7,6 +7,7 @@ all others; nothing is fetched. All is there without the script, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
 from itertools import chain
 
 from limelight.corpus.analysis.findings import Findings
@@ -16,13 +17,17 @@ from limelight.corpus.report.page.disagreement import disagreement_section
 from limelight.corpus.report.page.mistakes import mistakes_section
 from limelight.corpus.report.page.texts import texts_section
 from limelight.corpus.report.page.words import signs_section, words_section
-from limelight.corpus.report.script import SCRIPT, STYLE
 from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
 from limelight.render.html.escaping import isolated, safe
 from limelight.render.html.page_frame import page_footer, page_head, policy
 from limelight.render.html.stylesheet import SCOPE, page_stylesheet
 from limelight.render.numbers import percent
 
+_RULES, _SCRIPT = (
+    "\n" + resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("report.css", "report.js")
+)
+"""Beside those of the page of an explanation. Without the script nothing is missing but search, sorting and the choice
+of one question at a time."""
 SECTIONS: Mapping[str, tuple[str, Callable[[Findings], Iterator[str]]]] = {
     "words": ("Words", words_section),
     "signs": ("Changing signs", signs_section),
@@ -45,15 +50,15 @@ def page(findings: Findings, about: Mapping[str, str]) -> str:
         *chain.from_iterable(sections.values()),
         *_footer(findings, about),
     ]
-    style = f"\n{page_stylesheet()}\n{STYLE.replace('.S', f'.{SCOPE}')}"
+    style = f"\n{page_stylesheet()}\n{_RULES.replace('.S', f'.{SCOPE}')}"
     return "\n".join(
         [
-            *page_head(safe(_title(findings)), style, policy(SCRIPT)),
+            *page_head(safe(_title(findings)), style, policy(_SCRIPT)),
             "<body>",
             f'<main class="{SCOPE}">',
             *body,
             "</main>",
-            f"<script>{SCRIPT}</script>",
+            f"<script>{_SCRIPT}</script>",
             "</body>",
             "</html>",
             "",

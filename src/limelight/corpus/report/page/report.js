@@ -1,52 +1,3 @@
-"""What the page of a report adds to that of an explanation: the look of its tables, and the script for them.
-
-Without the script nothing is missing but search, sorting and the choice of one question at a time.
-"""
-
-from __future__ import annotations
-
-STYLE = """
-.S h2.t1 {font-size: 1.3rem; margin-top: 2.4rem}
-.S h3 {font-size: 1.05rem; margin: 1.4rem 0 .3rem; font-weight: 650}
-.S nav.contents {display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .8rem 0}
-.S .figures {display: flex; flex-wrap: wrap; gap: .6rem 2.2rem; margin: 1rem 0; padding: 0; list-style: none}
-.S .figures strong {display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums}
-.S .tools {display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin: .5rem 0}
-.S .tools > * {min-width: 0; max-width: 100%}
-.S .tools label {font-size: .875rem}
-.S .tools input {font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--quiet);
-  border-radius: .25rem; padding: .2rem .5rem; width: 14rem; max-width: 100%}
-.S button.more {background: none; border: 1px solid var(--quiet); border-radius: .25rem; padding: .2rem .8rem;
-  cursor: pointer; margin: .5rem 0}
-.S .list {width: 100%}
-.S .list td, .S .list th {vertical-align: top}
-.S .list .name {text-align: start; max-width: 16rem; overflow-wrap: break-word; line-height: 1.5; font-weight: 650}
-.S .list thead .begin {text-align: start}
-.S .list td.begin {text-align: start; white-space: normal; min-width: 16rem; max-width: 34rem}
-.S .list tbody tr:focus-within, .S .list tbody tr:hover {background: color-mix(in srgb, var(--accent) 8%, var(--paper))}
-.S .list tbody tr:hover th, .S .list tbody tr:focus-within th {background: inherit}
-.S .list .faint {color: var(--quiet); font-weight: 400}
-.S .list a + a {margin-inline-start: .6rem}
-.S .list td.bars {min-width: 9.5rem; padding-bottom: .6rem}
-.S article.text {border-top: 1px solid var(--line); padding: .8rem 0; content-visibility: auto;
-  contain-intrinsic-size: auto 14rem; scroll-margin-top: .5rem}
-.S article.text:target {box-shadow: inset 4px 0 0 var(--accent); padding-inline-start: .9rem}
-.S article.text h3 {margin: 0 0 .2rem}
-.S .looked {outline: 3px solid var(--accent); outline-offset: 1px}
-@media (max-width: 40rem) {
-  .S .list td.begin {min-width: 12rem}
-  .S .list .name {max-width: 9rem; min-width: 4rem}
-  .S .list th, .S .list td {padding-inline: .4rem}
-}
-@media print {
-  .S .tools, .S button.more {display: none}
-  .S article.text {content-visibility: visible; break-inside: avoid}
-  .S .list {font-size: 7.5pt}
-  .S .list :is(th, td) {padding-inline: .2rem; min-width: 0 !important}
-}
-"""
-
-SCRIPT = """
 "use strict";
 (() => {
 const FIRST = 25;
@@ -148,4 +99,3 @@ window.addEventListener("beforeprint", () => {
   for (const own of document.querySelectorAll(".limelight details")) own.open = true;
 });
 })();
-"""
