@@ -140,7 +140,7 @@ def _far(game: RoundedGame) -> float:
 def test_single_answers_are_exact_and_the_others_are_close(removal: Any) -> None:
     low, full = game_of(wrapped(), removal=removal), game_of(wrapped(None), removal=removal)
     assert isinstance(low, RoundedGame)
-    d = low._features
+    d = low.features
     ones = np.ones((1, d), dtype=bool)
     alone = np.concatenate([ones, ~ones, np.eye(d, dtype=bool), ~np.eye(d, dtype=bool)])
     assert np.array_equal(low(alone), full(alone))
@@ -173,7 +173,7 @@ def test_what_rounding_has_in_common_is_taken_out(monkeypatch: pytest.MonkeyPatc
     tree, offset = game._rounded.tree, torch.tensor([0.5, -0.25, 0.0])[: len(classifier.labels)]
     logits = tree.logits
     monkeypatch.setattr(tree, "logits", lambda inputs: logits(inputs) + offset)
-    kept = coalitions(game._features, 400)
+    kept = coalitions(game.features, 400)
     off = game(kept) - full(kept)
     assert np.abs(off).max() < 0.1
     assert np.allclose(game.facts.precision.shift, -offset.numpy(), atol=0.05)
@@ -190,7 +190,7 @@ def test_an_answer_that_is_not_finite_is_asked_again(monkeypatch: pytest.MonkeyP
         return answers
 
     monkeypatch.setattr(tree, "logits", overflowing)
-    kept = coalitions(game._features, 100)
+    kept = coalitions(game.features, 100)
     answers = game(kept)
     assert np.isfinite(answers).all()
     np.testing.assert_allclose(answers, full(kept), atol=0.05)
@@ -215,7 +215,7 @@ def test_a_model_in_half_precision_says_how_far_its_answers_are_off(dtype: torch
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_few_answers_in_half_precision_are_said_to_be_off_by_what_is_known_of_it(dtype: str) -> None:
     low, full = game_of(wrapped(dtype)), game_of(wrapped(None))
-    kept = coalitions(low._features, 40)  # three of them are asked in both: too few to tell how far answers spread
+    kept = coalitions(low.features, 40)  # three of them are asked in both: too few to tell how far answers spread
     off = np.abs(low(kept) - full(kept)).max(axis=1)
     assert len(low.facts.precision.exact) == 3
     assert np.mean(off <= low.facts.rounding * low._largest) > 0.9

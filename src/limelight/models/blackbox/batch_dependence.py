@@ -7,18 +7,14 @@ it also differs from itself: where an answer moved, both are asked again, alone 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import InputError, NumericalError
 from limelight.inputs.document import Document, Text
 from limelight.models.blackbox.answers import DOUBLE
+from limelight.models.blackbox.asking import Asker
 from limelight.models.outputs import Kind
-
-if TYPE_CHECKING:
-    from limelight.models.blackbox.classifier import BlackBoxClassifier
 
 _REPEATED = 1e-3
 """Of a logit: batches of half precision round by as much inside a model whose answers are in single precision."""
@@ -45,14 +41,14 @@ def moved(one: Floats, other: Floats, kind: Kind, unit: float = DOUBLE) -> float
 class Company:
     """A function asked about a short text alone and beside the whole one; `asked` counts what it was given."""
 
-    def __init__(self, model: BlackBoxClassifier, document: Document, whole: Floats | None) -> None:
+    def __init__(self, asker: Asker, document: Document, whole: Floats | None) -> None:
         """`whole`: the logits of the whole text, asked alone, where they are known."""
-        self._model, self._document, self._whole = model, document, whole
+        self._asker, self._document, self._whole = asker, document, whole
         self.asked = 0
 
     def moves(self) -> float:
         """How far company moves the logits of a text; 0 where that is rounding, noise, or not to be found out."""
-        if self._model.batch_texts < 2:
+        if self._asker.batch_texts < 2:
             return 0.0
         try:
             return self._moves()
@@ -77,11 +73,11 @@ class Company:
         return most
 
     def _apart(self, one: Floats, other: Floats) -> float:
-        return moved(one, other, self._model.kind, self._model.unit)
+        return moved(one, other, self._asker.kind, self._asker.calls.unit)
 
     def _ask(self, texts: list[Text], time: int | str = 0) -> Floats:
         """Logits of texts in one batch; with a cache `time` says on which occasion."""
-        answered = self._model.asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
+        answered = self._asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
         self.asked += answered.asked
         return answered.logits
 

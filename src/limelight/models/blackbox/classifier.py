@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -16,7 +16,7 @@ from limelight.errors import CapabilityError, InputError, ParameterError, known_
 from limelight.inputs.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
 from limelight.inputs.words import WordRule, plain_words, words_by
 from limelight.models.blackbox.answers import columns_of_one, shortened
-from limelight.models.blackbox.asking import Asker, Calls, Function, Part, first_answer
+from limelight.models.blackbox.asking import Asker, Calls, Function, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
 from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
 from limelight.models.blackbox.view import BlackBoxView
@@ -137,11 +137,6 @@ class BlackBoxClassifier:
         return copied
 
     @property
-    def unit(self) -> float:
-        """How far the answers so far were rounded, as a part of each."""
-        return self._calls.unit
-
-    @property
     def asked(self) -> int:
         """How many texts the function was given so far; what a cache knew is not among them."""
         return self._calls.asked
@@ -167,24 +162,6 @@ class BlackBoxClassifier:
         It shows whether a function that is asked twice answers alike.
         """
         return replace(self.asker, cache=None).all_of(self._listed(texts, "ask_again"))
-
-    def parts(self, texts: Sequence[Text], time: int | str = 0) -> Iterator[Part]:
-        """Answers to texts that were checked, part by part as they come.
-
-        With a cache, `time` tells answers apart that the same text was given one after the other, or on some occasion:
-        all of them are kept.
-        """
-        return self.asker.parts(texts, time)
-
-    @property
-    def keeps_answers(self) -> bool:
-        """Whether a text that is asked about again gets the answer that it got before."""
-        return self.asker.cache is not None
-
-    @property
-    def room(self) -> float:
-        """How many texts the function may still be given."""
-        return self._calls.room
 
     def _listed(self, texts: Sequence[Text], caller: str) -> list[Text]:
         what = "pairs of texts" if self.pairs else "texts"

@@ -13,6 +13,7 @@ from limelight.errors import CapabilityError, shown
 from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
+from limelight.models.blackbox.asking import Asker
 from limelight.models.blackbox.batch_dependence import ALONE_AGAIN, Company, moved
 from limelight.models.blackbox.variants import Variants, with_inserted
 from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
@@ -90,7 +91,7 @@ class BlackBoxView(ViewFacts, Perturbable, Masking, Divisible):
             )
         replacement = self._model.mask if removal == "mask" else ""
         variants = Variants(self.document, features, replacement)
-        return TextGame(self._model, variants, len(features), progress, self._memo.known("logits"), self.document)
+        return TextGame(self._model.asker, variants, len(features), progress, self._memo.known("logits"), self.document)
 
     @property
     def mask_is_unusual(self) -> bool:
@@ -109,12 +110,7 @@ class BlackBoxView(ViewFacts, Perturbable, Masking, Divisible):
         """Logits of the text with masks put in where nothing is removed."""
         if not self._model.mask:
             return None
-        texts = [with_inserted(self.document, self._model.mask, row) for row in counts]
-        logits, asked = np.empty((len(texts), len(self.labels))), 0
-        for part in self._model.parts(texts):
-            logits[part.places] = logits_of(part.rows, self.kind)
-            asked += part.asked
-        return Answered(logits, asked)
+        return self._model.asker.logits([with_inserted(self.document, self._model.mask, row) for row in counts])
 
 
 class TextGame(Game):
@@ -127,23 +123,22 @@ class TextGame(Game):
 
     def __init__(
         self,
-        model: BlackBoxClassifier,
+        asker: Asker,
         variants: Variants,
         features: int,
         progress: Progress,
-        predicted: Floats | None = None,
-        document: Document | None = None,
+        predicted: Floats | None,
+        document: Document,
     ) -> None:
         """`predicted`: the logits of the whole text where they are known, to see whether the function repeats them.
 
         `document`: the text, to see whether answers depend on the texts beside them.
         """
-        self._model, self._variants, self._features, self._progress = model, variants, features, progress
-        self._predicted = predicted
-        self._noise = self._beside = 0.0
-        self._document, self._largest, self._off = document, 0.0, 0.0
+        self._asker, self._variants, self._features, self._progress = asker, variants, features, progress
+        self._predicted, self._document = predicted, document
+        self._noise = self._beside = self._largest = self._off = 0.0
         self._answers = self._clipped = 0
-        self._clipped_labels = np.zeros(len(model.labels), dtype=bool)
+        self._clipped_labels = np.zeros(len(asker.labels), dtype=bool)
 
     @property
     def facts(self) -> GameFacts:
@@ -159,7 +154,7 @@ class TextGame(Game):
         """How many of the answers so far hold probabilities that were moved away from 0 or 1."""
         if not self._clipped:
             return ()
-        names = [shown(self._model.labels[c]) for c in np.flatnonzero(self._clipped_labels)]
+        names = [shown(self._asker.labels[c]) for c in np.flatnonzero(self._clipped_labels)]
         more = f" and {len(names) - _LABELS_SHOWN:,} more" if len(names) > _LABELS_SHOWN else ""
         return (
             f"{self._clipped:,} of {self._answers:,} answers of the function hold a probability closer to 0 or 1 than "
@@ -171,18 +166,18 @@ class TextGame(Game):
         kept = checked_coalitions(kept, self._features)
         first, which = first_rows(kept)
         repetitions = np.bincount(which, minlength=len(first))
-        logits = np.empty((len(first), len(self._model.labels)))
+        logits = np.empty((len(first), len(self._asker.labels)))
         answered = AnsweredCoalitions(self._progress)
         step = self._texts_at_once()
         for start in range(0, len(first), step):
             texts = [self._variants.without(kept[i]) for i in first[start : start + step]]
-            for part in self._model.parts(texts):
+            for part in self._asker.parts(texts):
                 rows = start + part.places
-                logits[rows] = logits_of(part.rows, self._model.kind)
+                logits[rows] = logits_of(part.rows, self._asker.kind)
                 self._note_rounding(logits[rows])
                 self.asked += part.asked
                 self._answers += len(rows)
-                beyond = clipped(part.rows, self._model.kind)
+                beyond = clipped(part.rows, self._asker.kind)
                 self._clipped += int(beyond.any(axis=1).sum())
                 self._clipped_labels |= beyond.any(axis=0)
                 answered.add(int(repetitions[rows].sum()))
@@ -193,17 +188,13 @@ class TextGame(Game):
 
     def again(self, kept: Coalitions, time: int) -> Floats:
         """The same coalitions, asked for once more; `time` says how often they were before."""
-        logits = np.empty((len(kept), len(self._model.labels)))
-        for part in self._model.parts([self._variants.without(row) for row in kept], time):
-            logits[part.places] = logits_of(part.rows, self._model.kind)
-            self.asked += part.asked
-        return logits
+        answered = self._asker.logits([self._variants.without(row) for row in kept], time)
+        self.asked += answered.asked
+        return answered.logits
 
     def look_around(self) -> None:
         """Ask about a short text alone and beside the whole one."""
-        if self._document is None:
-            return
-        company = Company(self._model, self._document, self._predicted)
+        company = Company(self._asker, self._document, self._predicted)
         try:
             self._beside = company.moves()
         finally:
@@ -211,17 +202,17 @@ class TextGame(Game):
 
     def _rounding(self) -> float:
         """How far logits are rounded, as a fraction of the largest: by half precision, where answers come in it."""
-        if self._model.unit <= _COARSE or not self._largest:
+        if self._asker.calls.unit <= _COARSE or not self._largest:
             return ROUNDING
         return max(ROUNDING, self._off / self._largest)
 
     def _note_rounding(self, logits: Floats) -> None:
         """How far the logits of answers may be off."""
-        unit, largest = self._model.unit, float(np.abs(logits).max(initial=0.0))
+        unit, largest = self._asker.calls.unit, float(np.abs(logits).max(initial=0.0))
         self._largest = max(self._largest, largest)
-        if self._model.kind == "regression":
+        if self._asker.kind == "regression":
             off = unit * largest
-        elif self._model.kind == "classes":  # their logarithms are off by as much as they are, as parts of them
+        elif self._asker.kind == "classes":  # their logarithms are off by as much as they are, as parts of them
             off = _OF_SOFTMAX * unit
         else:  # what is left of 1 is off by as much as 1 is
             off = unit * (1.0 + float(np.exp(logits.max(initial=0.0))))
@@ -235,11 +226,12 @@ class TextGame(Game):
         """
         before, self._predicted = self._predicted, None
         assert before is not None
-        kind, unit = self._model.kind, self._model.unit
-        if self._model.keeps_answers and self._model.room > 0:
+        kind, unit = self._asker.kind, self._asker.calls.unit
+        is_kept = self._asker.cache is not None
+        if is_kept and self._asker.calls.room > 0:
             before = self.again(whole, 1)[0]
         apart = moved(answer, before, kind, unit)
-        if not apart or self._model.keeps_answers:
+        if not apart or is_kept:
             self._noise = apart
             return
         again = [self.again(whole, time)[0] for time in range(1, ALONE_AGAIN + 1)]
@@ -250,5 +242,5 @@ class TextGame(Game):
 
     def _texts_at_once(self) -> int:
         """Whole batches where several of them fit."""
-        fitting, batch = max(1, _CHARACTERS_AT_ONCE // max(1, self._variants.longest)), self._model.batch_texts
+        fitting, batch = max(1, _CHARACTERS_AT_ONCE // max(1, self._variants.longest)), self._asker.batch_texts
         return fitting if fitting < batch else fitting - fitting % batch

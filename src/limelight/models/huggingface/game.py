@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,47 +19,27 @@ _ROWS_AT_ONCE = 2**16
 """Variants that are on the device at once, and among which the same one is computed once."""
 
 
+@dataclass(eq=False)
 class TokenGame(Game):
     """Logits of a document under each row of kept (True) and removed (False) features.
 
-    A document that is read in several windows has the mean of their logits, each weighted with its part. `noise`: how
-    far logits moved when a model that does not repeat itself was asked again.
+    A document that is read in several windows has the mean of their logits, each weighted with its fraction. `noise`:
+    how far logits moved when a model that does not repeat itself was asked again.
     """
 
-    asked = 0
+    tree: Tree
+    runner: Runner
+    windows: Sequence[tuple[Variants, float]]
+    features: int
+    classes: int
+    progress: Progress
+    batching: Batching = "padded"
+    noise: float = 0.0
+    asked: int = 0
 
-    def __init__(
-        self,
-        tree: Tree,
-        runner: Runner,
-        variants: Sequence[Variants],
-        parts: Sequence[float],
-        *,
-        features: int,
-        classes: int,
-        progress: Progress,
-        batching: Batching = "padded",
-        noise: float = 0.0,
-    ) -> None:
-        self._batching, self.noise = batching, noise
-        self.tree, self._runner, self._windows = tree, runner, list(zip(variants, parts, strict=True))
-        self._features, self.classes, self._progress = features, classes, progress
-
-    def on(self, tree: Tree, progress: Progress | None = None) -> TokenGame:
+    def on(self, tree: Tree, progress: Progress) -> TokenGame:
         """The same inputs for another tree, or told to another progress; it counts for itself what it asks."""
-        variants, parts = zip(*self._windows, strict=True)
-        told = self._progress if progress is None else progress
-        return TokenGame(
-            tree,
-            self._runner,
-            variants,
-            parts,
-            features=self._features,
-            classes=self.classes,
-            progress=told,
-            batching=self._batching,
-            noise=self.noise,
-        )
+        return replace(self, tree=tree, progress=progress, asked=0)
 
     @property
     def facts(self) -> GameFacts:
@@ -67,16 +48,16 @@ class TokenGame(Game):
     @property
     def step(self) -> int:
         """Coalitions that are best asked for at once: enough for batches without padding, and for a GPU to be busy."""
-        longest = max(variants.length for variants, _ in self._windows)
+        longest = max(variants.length for variants, _ in self.windows)
         return max(STEP, shapes_of(self.tree.device).asked // max(longest, 1))
 
     def __call__(self, kept: Coalitions) -> Floats:
-        kept = checked_coalitions(kept, self._features)
+        kept = checked_coalitions(kept, self.features)
         logits = np.zeros((len(kept), self.classes))
-        answered = AnsweredCoalitions(self._progress, len(self._windows))
+        answered = AnsweredCoalitions(self.progress, len(self.windows))
         for start in range(0, len(kept), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
-            for variants, part in self._windows:
+            for variants, part in self.windows:
                 logits[rows] += part * self._answer(variants, kept[rows, variants.features], answered)
         return logits
 
@@ -89,8 +70,8 @@ class TokenGame(Game):
             self.asked += len(rows)
             answered.add(int(repetitions[rows].sum()))
 
-        logits = self._runner.run(
-            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype, self._batching
+        logits = self.runner.run(
+            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype, self.batching
         )
         return logits[which]
 

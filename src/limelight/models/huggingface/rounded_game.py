@@ -35,11 +35,11 @@ _ENOUGH = 8
 class RoundedGame(Game):
     """`exact` asked as little as possible, and the same of a tree in half precision for the rest."""
 
-    def __init__(self, exact: TokenGame, tree: Tree, features: int, known: tuple[float, float]) -> None:
+    def __init__(self, exact: TokenGame, tree: Tree, known: tuple[float, float]) -> None:
         """`known`: how far logits are rounded in full and in half precision, where nothing was measured."""
-        self._exact, self._silent, self._rounded = exact, exact.on(exact.tree, SILENT), exact.on(tree)
+        self._exact, self._silent, self._rounded = exact, exact.on(exact.tree, SILENT), exact.on(tree, exact.progress)
         self._dtype = str(tree.dtype).removeprefix("torch.")
-        self._features, self._known = features, known
+        self.features, self._known = exact.features, known
         self._others = 0
         """How many coalitions were asked so far that may be asked in half precision."""
         self._both: list[tuple[Floats, Floats]] = []
@@ -79,9 +79,9 @@ class RoundedGame(Game):
         return AskedTwice(self._dtype, self._rounded.asked, exact, rounded + shift, shift)
 
     def __call__(self, kept: Coalitions) -> Floats:
-        kept = checked_coalitions(kept, self._features)
+        kept = checked_coalitions(kept, self.features)
         size = kept.sum(axis=1)
-        alone = (size <= 1) | (size >= self._features - 1)
+        alone = (size <= 1) | (size >= self.features - 1)
         number = self._others + np.cumsum(~alone) - 1
         twice = ~alone & (number < _FIRST) & (number % _EVERY == 0)
         self._others += int((~alone).sum())

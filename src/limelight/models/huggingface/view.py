@@ -160,20 +160,19 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         game = TokenGame(
             tree,
             self._model.runner,
-            [VARIANTS[removal](window, features, tree.device, self._model.special) for window in self.windows],
-            [window.part for window in self.windows],
-            features=len(features),
-            classes=len(self.labels),
-            progress=progress,
-            batching=company.batching,
-            noise=noise,
+            [(VARIANTS[removal](w, features, tree.device, self._model.special), w.part) for w in self.windows],
+            len(features),
+            len(self.labels),
+            progress,
+            company.batching,
+            noise,
         )
         few = len(features) <= FEW_FEATURES
         rounded = self._model.rounded_tree() if self.repeats_itself and not few else None
         if rounded is None:
             return game
         known = self.rounding, _ROUNDING.get(rounded.dtype, ROUNDING)
-        return RoundedGame(game, rounded, len(features), known)
+        return RoundedGame(game, rounded, known)
 
     @property
     def mask_is_unusual(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,41 +94,32 @@ class TransformerView(ViewFacts, Perturbable, Attentive, Layered, Differentiable
         return TransformerGame(self._model, self._model.ids_of(self.document), features, removal, progress)
 
 
+@dataclass(eq=False)
 class TransformerGame(Game):
     """Logits of the document with features removed, by forward passes over token numbers."""
 
-    asked = 0
-
-    def __init__(
-        self, model: TransformerClassifier, words: Integers, features: Features, removal: Removal, progress: Progress
-    ) -> None:
-        self._model, self._words, self._owners, self._progress = model, words, features.owners, progress
-        self._build = self._masked if removal == "mask" else self._deleted
+    model: TransformerClassifier
+    words: Integers
+    features: Features
+    removal: Removal
+    progress: Progress
+    asked: int = 0
 
     def __call__(self, kept: Coalitions) -> Floats:
         kept = np.asarray(kept, dtype=bool)
-        logits, size = np.zeros((len(kept), len(self._model.labels))), self._model.documents_at_once
+        logits, size = np.zeros((len(kept), len(self.model.labels))), self.model.documents_at_once
         for start in range(0, len(kept), size):
             rows = slice(start, start + size)
-            ids = torch.from_numpy(self._build(present_words(kept[rows], self._owners)))
-            logits[rows] = self._model.logits_of_ids(ids.to(self._model.W_e.device))
+            ids = torch.from_numpy(self._token_numbers(present_words(kept[rows], self.features.owners)))
+            logits[rows] = self.model.logits_of_ids(ids.to(self.model.W_e.device))
             self.asked += len(ids)
-            self._progress.advance(len(ids))
+            self.progress.advance(len(ids))
         return logits
 
-    def _padding(self, n: int) -> Integers:
-        """Token numbers (n, T_max) of documents without words."""
-        ids = np.full((n, self._model.T_max), self._model.vocabulary.unknown_id, dtype=np.int64)
-        ids[:, 0] = self._model.vocabulary.cls_id
-        return ids
-
-    def _masked(self, there: Coalitions) -> Integers:
-        ids = self._padding(len(there))
-        ids[:, 1 : 1 + len(self._words)] = np.where(there, self._words, self._model.vocabulary.unknown_id)
-        return ids
-
-    def _deleted(self, there: Coalitions) -> Integers:
-        ids = self._padding(len(there))
+    def _token_numbers(self, there: Coalitions) -> Integers:
+        """Token numbers (n, T_max) of the documents whose words `there` are left, [CLS] before and padding behind."""
+        ids = np.full((len(there), self.model.T_max), self.model.vocabulary.unknown_id, dtype=np.int64)
+        ids[:, 0] = self.model.vocabulary.cls_id
         row, word = there.nonzero()
-        ids[row, there.cumsum(axis=1)[row, word]] = self._words[word]
+        ids[row, word + 1 if self.removal == "mask" else there.cumsum(axis=1)[row, word]] = self.words[word]
         return ids
