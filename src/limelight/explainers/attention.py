@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from limelight.core.arrays import Array, Floats, Integers
+from limelight.core.arrays import Array, Floats
 from limelight.errors import ParameterError, shown
 from limelight.explainers.method import Exact, Question, Weights, method
-from limelight.models.interface import AttentionLayers, Attentions, Attentive, Layered, facts_of
+from limelight.models.interface import AttentionLayers, Attentions, Attentive, Layered, Reader, facts_of
 
 LAST = -1
 _ROUNDING = float(np.finfo(np.float32).eps)
@@ -95,7 +95,7 @@ def _index(name: str, given: int | str, count: int, others: str = "") -> int:
     return given
 
 
-def rolled_out(attention: Array, reader: int | Integers) -> Floats:
+def rolled_out(attention: Array, reader: Reader) -> Floats:
     """Row `reader` of R (T,), for attention (layers, heads, T, T): a vector passed down, no product of matrices.
 
     Several readers have the mean of their rows.

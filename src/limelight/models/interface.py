@@ -299,19 +299,22 @@ class Attentive(Protocol):
     def attentions(self) -> Sequence[Attentions]: ...
 
 
+Reader = int | Integers
+"""The position that the head of a classifier reads ([CLS], the last token), or several whose mean it reads."""
+
+
 @dataclass(frozen=True)
 class AttentionLayers:
     """All attention of one forward: `weights` (layers, heads, T, T), row s the attention that position s pays.
 
-    The classifier reads position `reader`, or the mean of several. Positions `positions` (P,) belong to words:
-    positions[p] to word `words[p]` with the part `token_parts[p]` (below 1 where a token covers several words).
+    Positions `positions` (P,) belong to words: positions[p] to word `words[p]` with the part `token_parts[p]` (below 1 where a token covers several words).
 
     A text that is read in several windows has one of these for each; `part` is the window's part in the prediction.
     `forwards`: how many passes it took.
     """
 
     weights: Array
-    reader: int | Integers
+    reader: Reader
     positions: Integers
     words: Integers
     token_parts: Floats

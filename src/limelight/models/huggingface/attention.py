@@ -8,7 +8,6 @@ attention; the gradient goes back through the head alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,20 +16,14 @@ from torch import Tensor
 from limelight.core.arrays import Array, Integers
 from limelight.errors import CapabilityError
 from limelight.models.huggingface.configuration import SpecialTokens
-from limelight.models.huggingface.module_copy import Tree, noted_outputs
+from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.recorded_forward import recorded_forward
 from limelight.models.huggingface.runner import Inputs
+from limelight.models.interface import Reader
 
 
-class Attention(NamedTuple):
-    """Attention (layers, heads, T, T) of one input, and the positions that the head reads; None where the model has no
-    gradients that would tell."""
-
-    weights: Array
-    readers: Integers | None
-
-
-def all_attention(eager: Tree, inputs: Inputs) -> Attention:
-    """What a tree with eager attention says of one input (1, T).
+def all_attention(eager: Tree, inputs: Inputs, special: SpecialTokens) -> tuple[Array, Reader]:
+    """Attention (layers, heads, T, T) of one input (1, T) by a tree with eager attention, and who reads it.
 
     Weights are kept in the precision that they were computed in, half precision in float32.
     """
@@ -39,10 +32,10 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
     with (
         torch.set_grad_enabled(eager.differentiable and not weights_made),
         eager.as_it_is(),
-        noted_outputs() as outputs,
+        recorded_forward() as forward,
     ):
         answer = eager.module(**eager.arguments(inputs), output_attentions=True)
-        readers = _readers(answer.logits, outputs, T)
+        readers = _readers(answer.logits, forward.outputs, T)
     shown = getattr(answer, "attentions", None)
     if not shown or any(layer is None for layer in shown):
         raise CapabilityError(
@@ -59,11 +52,13 @@ def all_attention(eager: Tree, inputs: Inputs) -> Attention:
             )
     precision = torch.promote_types(shown[0].dtype, torch.float32)
     weights: Array = torch.stack([layer[0].detach().to(precision).cpu() for layer in shown]).numpy()
-    return Attention(weights, readers)
+    if readers is None:
+        readers = _usual_readers(weights, inputs.ids[0].cpu().numpy(), special)
+    return weights, int(readers[0]) if len(readers) == 1 else readers
 
 
 def _readers(logits: Tensor, outputs: Sequence[Tensor], T: int) -> Integers | None:
-    """The positions of the last output (1, T, ·) that move the logits."""
+    """The positions of the last output (1, T, ·) that move the logits; None where the model has no gradients."""
     if not logits.requires_grad:
         return None
     # Different factors: a softmax inside a head would take the gradient of a plain sum away.
@@ -77,7 +72,7 @@ def _readers(logits: Tensor, outputs: Sequence[Tensor], T: int) -> Integers | No
     return None
 
 
-def usual_reader(weights: Array, ids: Integers, special: SpecialTokens) -> Integers:
+def _usual_readers(weights: Array, ids: Integers, special: SpecialTokens) -> Integers:
     """Where heads of models without gradients (int8) read: of causal ones the last token that is not padding, of others
     the tokenizer's [CLS]."""
     T = len(ids)

@@ -98,7 +98,10 @@ class HuggingFaceClassifier:
         """The last tree in that precision that gave finite logits."""
         self._unable = False
         self._word_rule = _word_rule(words)
-        self._tokenizer = _private_tokenizer(tokenizer)
+        self._tokenizer = tokenizer
+        with contextlib.suppress(Exception):  # one with parts that are written in Python cannot be copied
+            # Calling a tokenizer sets its truncation and padding, in which its owner's calls would meet ours.
+            self._tokenizer = copy.deepcopy(tokenizer)
         self._takes_types = _takes_types(model, tokenizer, pairs)
         if pairs:
             check_pairs(self._tokenizer)
@@ -128,11 +131,8 @@ class HuggingFaceClassifier:
     def company(self, first: Floats | None = None) -> Company:
         """What was found when the model was asked alone and in company; `first`: what it says of the shortest input."""
 
-        def ask() -> Company:
-            tree = self.trees.plain()
-            return decide(tree, self._probes(), pads_of(self.model, self.tokenizer), first)
-
-        return self.trees.found().get("company", ask)
+        pads = pads_of(self.model, self.tokenizer)
+        return self.trees.found().get("company", lambda: decide(self.trees.plain(), self._probes(), pads, first))
 
     def company_at(self, width: int) -> Company:
         """What was found for batches as wide as this; the model is asked when the first wide one comes."""
@@ -168,11 +168,9 @@ class HuggingFaceClassifier:
     @property
     def ignores_attention_mask(self) -> bool:
         """Whether hiding words from attention changes nothing."""
-
-        def ask() -> bool:
-            return ignores_attention_mask(self.trees.plain(), self._probes()[2])
-
-        return self.trees.found().get("ignores attention mask", ask)
+        return self.trees.found().get(
+            "ignores attention mask", lambda: ignores_attention_mask(self.trees.plain(), self._probes()[2])
+        )
 
     @property
     def device(self) -> torch.device:
@@ -196,16 +194,14 @@ class HuggingFaceClassifier:
         tree = self.trees.rounded(dtype)
         if tree is self._runs:
             return tree
+        reason = "its logits are not finite"
         try:
             with torch.inference_mode():
-                finite = bool(self._probed(tree).isfinite().all())
+                if self._probed(tree).isfinite().all():
+                    self._runs = tree
+                    return tree
         except (RuntimeError, TypeError, ValueError) as error:
-            finite, reason = False, f"{type(error).__name__}: {shortened(str(error))}"
-        else:
-            reason = "its logits are not finite"
-        if finite:
-            self._runs = tree
-            return tree
+            reason = f"{type(error).__name__}: {shortened(str(error))}"
         if self._precision != "auto":
             raise CapabilityError(
                 f"{tree.name} cannot be run in {self._precision} ({reason}): leave dtype out, or give another"
@@ -313,7 +309,13 @@ class HuggingFaceClassifier:
         """One tiny forward: an error now says more than one in the middle of an explanation."""
         text = ("a", "a") if self.pairs else "a"
         tree = self.trees.plain()
-        _check_types(self.model, self._frame)
+        types, known = self._frame.types, getattr(self.model.config, "type_vocab_size", None)
+        # On a GPU a type that is missing would be the end of the process.
+        if isinstance(known, int) and len(types) and 0 < known <= types.max():
+            raise CapabilityError(
+                f"the tokenizer gives a token the type {types.max()}, but this model has vectors for {known} types of "
+                "tokens: give the model its own tokenizer, or one whose model_input_names leave token_type_ids out"
+            )
         try:
             with torch.inference_mode():
                 logits = self._probed(tree)
@@ -393,21 +395,3 @@ def _takes_types(model: Any, tokenizer: Any, pairs: bool) -> bool:
     if "token_type_ids" not in inspect.signature(model.forward).parameters:
         return False
     return not pairs or "token_type_ids" in getattr(tokenizer, "model_input_names", ())
-
-
-def _check_types(model: Any, encoding: Encoding) -> None:
-    """That the model has a vector for each type: on a GPU one that is missing would be the end of the process."""
-    types, known = encoding.types, getattr(model.config, "type_vocab_size", None)
-    if isinstance(known, int) and len(types) and 0 < known <= types.max():
-        raise CapabilityError(
-            f"the tokenizer gives a token the type {types.max()}, but this model has vectors for {known} types of "
-            "tokens: give the model its own tokenizer, or one whose model_input_names leave token_type_ids out"
-        )
-
-
-def _private_tokenizer(tokenizer: Any) -> Any:
-    """A copy: calling a tokenizer sets its truncation and padding, in which its owner's calls would meet ours."""
-    try:
-        return copy.deepcopy(tokenizer)
-    except Exception:  # one with parts that are written in Python cannot be copied; only its settings change
-        return tokenizer

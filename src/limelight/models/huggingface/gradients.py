@@ -4,7 +4,7 @@ The vectors are those that leave the table of token embeddings, before positions
 gradient. Nothing is left on the parameters.
 
 Autograd takes no tensor that was made under torch.inference_mode(). The caller may be there, so all tensors of a
-gradient are made in `recording()`; weights that were made there are their owner's, and refused.
+gradient are made in `differentiated()`; weights that were made there are their owner's, and refused.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from limelight.models.interface import Direction
 
 
 @contextlib.contextmanager
-def recording(tree: Tree) -> Iterator[None]:
-    """Out of an inference mode of the caller: tensors that are made here can be differentiated."""
+def differentiated(tree: Tree) -> Iterator[Tree]:
+    """A tree out of an inference mode of the caller: tensors that are made inside can be differentiated."""
     made = [name for name, weight in tree.module.named_parameters() if weight.is_inference()]
     if made:
         raise CapabilityError(
@@ -35,7 +35,7 @@ def recording(tree: Tree) -> Iterator[None]:
             "torch has no gradients through them: load the model outside of it, or use a perturbation method"
         )
     with torch.inference_mode(False):
-        yield
+        yield tree
 
 
 _WITHOUT = (

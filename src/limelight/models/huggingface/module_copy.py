@@ -16,10 +16,8 @@ import contextlib
 import copy
 import operator
 import threading
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.errors import CapabilityError
+from limelight.models.huggingface.recorded_forward import on_lookup, on_output, recorded_forward
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Memo
 
@@ -45,11 +44,7 @@ class PrivateTrees:
     """The trees that are run in the place of a user's model; new ones once that got other weights, modules or hooks."""
 
     def __init__(self, model: Any) -> None:
-        self._model = model
-        self._lock = threading.RLock()
-        self._forget()
-
-    def _forget(self) -> None:
+        self._model, self._lock = model, threading.RLock()
         self._state: list[object] = []
         self._plain: Tree | None = None
         self._eager: Tree | None = None
@@ -57,13 +52,9 @@ class PrivateTrees:
         self._found: Memo = Memo()
         self._found_of: list[object] = []
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """The model alone: trees are made again where they are needed, and a lock belongs to its process."""
-        return {"model": self._model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._model, self._lock = state["model"], threading.RLock()
-        self._forget()
+        return type(self), (self._model,)
 
     def found(self) -> Memo:
         """What was found out about the model by asking it; empty once its modules, device or precision are others.
@@ -187,57 +178,14 @@ class Tree:
         """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
         types = None if inputs.types is None else inputs.types.expand(len(embeddings), -1)
         ids = inputs.ids.expand(len(embeddings), -1)
-        with self.as_it_is(), self._given(ids, embeddings):
+        with self.as_it_is(), recorded_forward((ids, embeddings)) as forward:
             logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
-        return logits
-
-    @contextlib.contextmanager
-    def _given(self, ids: Tensor, embeddings: Tensor) -> Iterator[None]:
-        """Inside, and in this thread alone, the table of token embeddings gives these vectors."""
-        given = _Given(self._table(), ids, embeddings)
-        token = _given.set(given)
-        try:
-            yield
-        finally:
-            _given.reset(token)
-        if given.uses != 1:
+        if forward.lookups != 1:
             raise CapabilityError(
-                f"{self.name} looks up its token embeddings {given.uses} times in one forward, so gradients with "
+                f"{self.name} looks up its token embeddings {forward.lookups} times in one forward, so gradients with "
                 "respect to them are not defined: use a perturbation method"
             )
-
-
-# ── embeddings that are given ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass
-class _Given:
-    """Vectors (m, T, d_e) that a table of embeddings gives instead of its own for tokens (m, T); how often it did."""
-
-    table: nn.Module
-    ids: Tensor
-    vectors: Tensor
-    uses: int = 0
-
-
-_given: ContextVar[_Given | None] = ContextVar("given embeddings", default=None)
-
-
-def _put_given(table: nn.Module, arguments: Any, vectors: Tensor) -> Tensor | None:
-    """A hook on our table of token embeddings; without given vectors it changes nothing."""
-    given = _given.get()
-    if given is None or given.table is not table:
-        return None
-    given.uses += 1
-    asked = arguments[0] if arguments else None
-    if not isinstance(asked, Tensor) or (asked.shape == given.ids.shape and torch.equal(asked, given.ids)):
-        return given.vectors.clone()  # some scale them in place, as CTRL does
-    if asked.shape == given.ids.T.shape and torch.equal(asked, given.ids.T):
-        return given.vectors.transpose(0, 1).clone()  # XLNet has the batch behind the positions
-    raise CapabilityError(
-        "this model looks up the vectors of other tokens than it was given (it pads or changes them first), so "
-        "gradients with respect to them are not defined: use a perturbation method"
-    )
+        return logits
 
 
 # ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,7 +195,7 @@ def _plain_tree(model: Any) -> Tree:
     module = _copied(model).eval()
     # A model without such a table has no gradients; Perceiver's is no module.
     with contextlib.suppress(NotImplementedError, AttributeError):
-        module.get_input_embeddings().register_forward_hook(_put_given)
+        module.get_input_embeddings().register_forward_hook(on_lookup)
     return Tree(module)
 
 
@@ -256,45 +204,9 @@ def _eager_tree(plain: Tree) -> Tree:
     if getattr(module.config, "_attn_implementation", None) not in (None, "eager"):
         module.set_attn_implementation("eager")
     for part in module.modules():
-        part.register_forward_hook(_note_output)
-    with contextlib.suppress(NotImplementedError, AttributeError):
-        module.get_input_embeddings().register_forward_hook(_as_leaf)
+        if on_lookup not in part._forward_hooks.values():  # no head reads the table itself
+            part.register_forward_hook(on_output)
     return Tree(module)
-
-
-# ── outputs that are noted ────────────────────────────────────────────────────────────────────────────────────────────
-
-_LAST_OUTPUTS = 16
-"""The last outputs of modules that are kept: what a head reads is among them, and the others can be let go."""
-_noted: ContextVar[deque[Tensor] | None] = ContextVar("noted outputs", default=None)
-
-
-@contextlib.contextmanager
-def noted_outputs() -> Iterator[deque[Tensor]]:
-    """Inside, and in this thread alone, the last outputs of the modules of an eager tree, in their order."""
-    outputs: deque[Tensor] = deque(maxlen=_LAST_OUTPUTS)
-    token = _noted.set(outputs)
-    try:
-        yield outputs
-    finally:
-        _noted.reset(token)
-
-
-def _note_output(module: nn.Module, arguments: Any, output: Any) -> None:
-    outputs = _noted.get()
-    if outputs is None:
-        return
-    first = next(iter(output.values()), None) if isinstance(output, Mapping) else output
-    first = first[0] if isinstance(first, tuple | list) and first else first
-    if isinstance(first, Tensor) and first.requires_grad:
-        outputs.append(first)
-
-
-def _as_leaf(module: nn.Module, arguments: Any, vectors: Any) -> Any:
-    """Vectors that gradients go back to, where outputs are noted: the weights of a model may be frozen."""
-    if _noted.get() is None or not isinstance(vectors, Tensor) or not torch.is_grad_enabled():
-        return None
-    return vectors.detach().requires_grad_().clone()  # a leaf could not be scaled in place, as CTRL does
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, shown
 from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
-from limelight.models.huggingface.attention import Attention, all_attention, usual_reader
+from limelight.models.huggingface.attention import all_attention
 from limelight.models.huggingface.batching import Company
 from limelight.models.huggingface.configuration import mask_of
 from limelight.models.huggingface.game import TokenGame
-from limelight.models.huggingface.gradients import EmbeddingLine, array64, directed_gradients, recording
+from limelight.models.huggingface.gradients import EmbeddingLine, array64, differentiated, directed_gradients
 from limelight.models.huggingface.module_copy import Tree
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import one_batch
@@ -205,24 +205,13 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
 
     def _attention_layers(self) -> Sequence[AttentionLayers]:
         tree = self._model.trees.eager()
+        layers = []
         with torch.inference_mode(False):  # of the caller: which position is read is found by a gradient
-            return [
-                self._layers_of(window, all_attention(tree, one_batch([window], tree.device)))
-                for window in self.windows
-            ]
-
-    def _layers_of(self, window: TokenWindow, attention: Attention) -> AttentionLayers:
-        readers = attention.readers
-        if readers is None:
-            readers = usual_reader(attention.weights, window.ids, self._model.special)
-        return AttentionLayers(
-            weights=attention.weights,
-            reader=int(readers[0]) if len(readers) == 1 else readers,
-            positions=window.positions,
-            words=window.words,
-            token_parts=window.token_parts,
-            part=window.part,
-        )
+            for window in self.windows:
+                weights, reader = all_attention(tree, one_batch([window], tree.device), self._model.special)
+                positions, words = window.positions, window.words
+                layers.append(AttentionLayers(weights, reader, positions, words, window.token_parts, window.part))
+        return layers
 
     def attentions(self) -> Sequence[Attentions]:
         """What the position that the head reads pays to the words."""
@@ -232,31 +221,25 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
 
     def gradients(self, direction: Floats) -> Gradients:
         """By autograd, with respect to the embedding of each token of a word."""
+        return self._memo.get(("gradients", direction.tobytes()), lambda: self._gradients(direction))
 
-        def compute() -> Gradients:
-            tree = self._model.trees.plain()
-            with recording(tree):
-                return self._gradients(tree, direction)
-
-        return self._memo.get(("gradients", direction.tobytes()), compute)
-
-    def _gradients(self, tree: Tree, direction: Floats) -> Gradients:
+    def _gradients(self, direction: Floats) -> Gradients:
         gradients, vectors = [], []
-        for window in self.windows:
-            inputs = one_batch([window], tree.device)
-            embeddings = tree.embed(inputs.ids[0])
-            _, gradient = directed_gradients(tree, inputs, embeddings[None], lambda _: direction[None])
-            # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
-            scale = (window.part * window.token_parts)[:, None]
-            gradients.append(array64(gradient[0])[window.positions] * scale)
-            vectors.append(array64(embeddings)[window.positions])
+        with differentiated(self._model.trees.plain()) as tree:
+            for window in self.windows:
+                inputs = one_batch([window], tree.device)
+                embeddings = tree.embed(inputs.ids[0])
+                _, gradient = directed_gradients(tree, inputs, embeddings[None], lambda _: direction[None])
+                # Norms and means alike scale with the gradient: a token of two words gives half of it to each.
+                scale = (window.part * window.token_parts)[:, None]
+                gradients.append(array64(gradient[0])[window.positions] * scale)
+                vectors.append(array64(embeddings)[window.positions])
         words = np.concatenate([window.words for window in self.windows])
         return Gradients(np.concatenate(gradients), np.concatenate(vectors), words, forwards=len(self.windows))
 
     def path_gradients(self, baseline: str, moved: Integers, points: Floats, direction: Direction) -> PathGradients:
         """Between the text and the text with `baseline` ("mask", "pad" or "zero") vectors in the place of its words."""
-        tree = self._model.trees.plain()
-        with recording(tree):
+        with differentiated(self._model.trees.plain()) as tree:
             return self._path_gradients(tree, baseline, moved, points, direction)
 
     def _path_gradients(
