@@ -7,28 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from limelight.cli import options as shared
 from limelight.cli.application import going_on, note, watched
-from limelight.cli.options import (
-    METHODS,
-    QUESTION,
-    TEXTS,
-    Device,
-    Dtype,
-    IdColumn,
-    Kind,
-    Model,
-    Output,
-    Samples,
-    SecondColumn,
-    Settings,
-    TextColumn,
-    Truncate,
-    Window,
-    examples,
-    loading,
-    option,
-    read_ids,
-)
+from limelight.cli.options import METHODS, QUESTION, TEXTS, examples, loading, option, read_ids
 from limelight.cli.settings import method_options
 from limelight.cli.wording import as_typed
 
@@ -49,9 +30,9 @@ def evaluate(
     documents: Annotated[
         int, option(TEXTS, "How many texts, drawn by the seed; all, where there are fewer.", min=1)
     ] = 200,
-    text_column: TextColumn = "text",
-    second_column: SecondColumn = None,
-    id_column: IdColumn = None,
+    text_column: shared.TextColumn = "text",
+    second_column: shared.SecondColumn = None,
+    id_column: shared.IdColumn = None,
     rationale_column: Annotated[
         str | None,
         option(
@@ -63,12 +44,12 @@ def evaluate(
     counterfactual_column: Annotated[
         str | None, option(TEXTS, "The same text, edited to have another label; of pairs a list of two.")
     ] = None,
-    model: Model = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    truncate: Truncate = False,
-    window: Window = False,
-    kind: Kind = None,
+    model: shared.Model = None,
+    device: shared.Device = None,
+    dtype: shared.Dtype = None,
+    truncate: shared.Truncate = False,
+    window: shared.Window = False,
+    kind: shared.Kind = None,
     method: Annotated[
         str | None,
         option(
@@ -106,9 +87,9 @@ def evaluate(
         Literal["mask", "delete", "attention"] | None,
         option(QUESTION, "How methods take words out. Default: mask; scores are given for mask and delete."),
     ] = None,
-    output: Output = None,
-    samples: Samples = None,
-    settings: Settings = None,
+    output: shared.Output = None,
+    samples: shared.Samples = None,
+    settings: shared.Settings = None,
     seed: Annotated[int, option(METHODS, "Seed of what is drawn; the same seed gives the same result.", min=0)] = 0,
 ) -> None:
     """Say which methods explain a model rightly, on your texts: a verdict, a report page, CSV and JSON in --out."""

@@ -9,32 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from limelight.cli import options as shared
 from limelight.cli.application import USER_ERROR, complain, note, stopped
-from limelight.cli.options import (
-    METHODS,
-    TEXTS,
-    Dtype,
-    Features,
-    HuggingFaceDevice,
-    IdColumn,
-    Kind,
-    Model,
-    Output,
-    Removal,
-    Samples,
-    SecondColumn,
-    Settings,
-    Target,
-    Truncate,
-    Until,
-    Window,
-    examples,
-    loading,
-    option,
-    read_ids,
-    read_levels,
-    read_target,
-)
+from limelight.cli.options import METHODS, TEXTS, examples, loading, option, read_ids, read_levels, read_target
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
 from limelight.cli.settings import method_options
@@ -75,8 +52,8 @@ def explain(
     ] = None,
     lines: Annotated[bool, option(TEXTS, "Each line is a text of its own; JSON: one per line.", "--lines")] = False,
     text_column: Annotated[str | None, option(TEXTS, "Of a table: the column with the texts. Default: text.")] = None,
-    second_column: SecondColumn = None,
-    id_column: IdColumn = None,
+    second_column: shared.SecondColumn = None,
+    id_column: shared.IdColumn = None,
     limit: Annotated[int | None, option(TEXTS, "Only the first texts of a table, or of --lines.", min=1)] = None,
     method: Annotated[
         str | None,
@@ -89,29 +66,29 @@ def explain(
             "-m",
         ),
     ] = None,
-    model: Model = None,
-    device: HuggingFaceDevice = None,
-    dtype: Dtype = None,
-    truncate: Truncate = False,
-    window: Window = False,
+    model: shared.Model = None,
+    device: shared.HuggingFaceDevice = None,
+    dtype: shared.Dtype = None,
+    truncate: shared.Truncate = False,
+    window: shared.Window = False,
     second: Annotated[
         str | None, option(TEXTS, "The second text, for a model that reads pairs.", metavar="TEXT")
     ] = None,
     parts: Annotated[Literal["both", "first", "second"], option(TEXTS, "Of a pair: which texts get weights.")] = "both",
-    kind: Kind = None,
-    target: Target = None,
-    features: Features = "words",
-    removal: Removal = "mask",
-    output: Output = None,
-    samples: Samples = None,
-    until: Until = None,
+    kind: shared.Kind = None,
+    target: shared.Target = None,
+    features: shared.Features = "words",
+    removal: shared.Removal = "mask",
+    output: shared.Output = None,
+    samples: shared.Samples = None,
+    until: shared.Until = None,
     seconds: Annotated[float | None, option(METHODS, "Draw for so long; the methods that draw share it.")] = None,
     precision: Annotated[
         float | None, option(METHODS, "Relative tolerance of values without sampling. Default: 1e-11.")
     ] = None,
     kernel_width: Annotated[float | None, option(METHODS, "LIME's bandwidth ν. Default: 0.25.")] = None,
     ridge: Annotated[float | None, option(METHODS, "LIME's ridge penalty. Default: 1.")] = None,
-    settings: Settings = None,
+    settings: shared.Settings = None,
     seed: Annotated[int, option(METHODS, "Seed of what is drawn; the same seed gives the same result.")] = 0,
     top: Top = None,
     sort: Sort = None,

@@ -19,7 +19,7 @@ import limelight
 from limelight.core.arrays import whole_number
 from limelight.core.device import find_device
 from limelight.core.progress import Progress
-from limelight.errors import CapabilityError, CheckpointError, InputError, UnknownNameError
+from limelight.errors import CapabilityError, CheckpointError, InputError, known_name
 from limelight.models.words.checkpoint import embedded_folder
 from limelight.reproduce import (
     correlations,
@@ -65,12 +65,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 def find(name: str) -> tuple[Experiment, ...]:
     """One experiment by its name, or all of them."""
-    if name == "all":
-        return EXPERIMENTS
-    for experiment in EXPERIMENTS:
-        if experiment.name == name:
-            return (experiment,)
-    raise UnknownNameError("experiment", name, ["all", *(experiment.name for experiment in EXPERIMENTS)])
+    known = {"all": EXPERIMENTS, **{experiment.name: (experiment,) for experiment in EXPERIMENTS}}
+    return known[known_name("experiment", name, known)]
 
 
 @dataclass(frozen=True)

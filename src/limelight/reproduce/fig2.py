@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from limelight.reproduce.drawing import BLUE, GREY, INK, new_axes, rectangle
@@ -47,46 +46,37 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     figure, axis = new_axes(13, 5.2)
     axis.add_patch(rectangle((39, 0), 64, 46, facecolor="#f1f5fb", edgecolor=BLUE, linewidth=1.2))
     axis.text(71, 43.4, f"one head; there are {K}", ha="center", va="center", color=BLUE, fontsize=11)
+    # Each quantity: its centre, the width of its box, its name, and its shape below.
     boxes = {
-        "x": _Box(8, 22, 16, "text $x$", f"{T} token numbers:\n[CLS], words, [UNK] …"),
-        "e": _Box(28, 22, 17, "embedding $e$", f"{T} × {d_e}\n$W_e$: {D:,} × {d_e}\n+ positions $W_p$: {T} × {d_e}"),
-        "q": _Box(50, 35, 17, "query of [CLS], $q$", f"{d_att}\n$W_q$: {d_att} × {d_e}"),
-        "k": _Box(50, 22, 17, "keys $k$", f"{T} × {d_att}\n$W_k$: {d_att} × {d_e}"),
-        "v": _Box(50, 8, 17, "values $v$", f"{T} × {d_out}\n$W_v$: {d_out} × {d_e}"),
-        "a": _Box(73, 28, 18, r"attention $\alpha$", f"{T} weights\n" + r"softmax of $q^\top k_t / \sqrt{d_{att}}$"),
-        "t": _Box(94, 16, 15, r"$\tilde v = \Sigma_t \, \alpha_t v_t$", f"{d_out} numbers"),
-        "f": _Box(
-            114, 22, 18, "$f(x)$", f"{C} logits: mean over {K}\nheads of $W_\\ell \\tilde v$\n$W_\\ell$: {C} × {d_out}"
+        "x": (8, 22, 16, "text $x$", f"{T} token numbers:\n[CLS], words, [UNK] …"),
+        "e": (28, 22, 17, "embedding $e$", f"{T} × {d_e}\n$W_e$: {D:,} × {d_e}\n+ positions $W_p$: {T} × {d_e}"),
+        "q": (50, 35, 17, "query of [CLS], $q$", f"{d_att}\n$W_q$: {d_att} × {d_e}"),
+        "k": (50, 22, 17, "keys $k$", f"{T} × {d_att}\n$W_k$: {d_att} × {d_e}"),
+        "v": (50, 8, 17, "values $v$", f"{T} × {d_out}\n$W_v$: {d_out} × {d_e}"),
+        "a": (73, 28, 18, r"attention $\alpha$", f"{T} weights\n" + r"softmax of $q^\top k_t / \sqrt{d_{att}}$"),
+        "t": (94, 16, 15, r"$\tilde v = \Sigma_t \, \alpha_t v_t$", f"{d_out} numbers"),
+        "f": (
+            114,
+            22,
+            18,
+            "$f(x)$",
+            f"{C} logits: mean over {K}\nheads of $W_\\ell \\tilde v$\n$W_\\ell$: {C} × {d_out}",
         ),
     }
-    for box in boxes.values():
-        box.draw(axis)
+    for x, y, width, name, shape in boxes.values():
+        height = 3.6 + 2.0 * (shape.count("\n") + 1)
+        corner = (x - width / 2, y - height / 2)
+        axis.add_patch(rectangle(corner, width, height, facecolor="white", edgecolor=INK, linewidth=1.0))
+        axis.text(x, y + height / 2 - 1.0, name, ha="center", va="top", fontsize=11)
+        look = {"fontsize": 8.5, "linespacing": 1.25, "color": "#4a4e57"}
+        axis.text(x, y - height / 2 + 0.9, shape, ha="center", va="bottom", **look)
     for start, end in ("xe", "eq", "ek", "ev", "qa", "ka", "at", "vt", "tf"):
-        one, other = boxes[start], boxes[end]
-        ends = (one.x + one.width / 2, one.y), (other.x - other.width / 2, other.y)
-        axis.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 1.4})
+        (x, y, width, *_), (to_x, to_y, to_width, *_) = boxes[start], boxes[end]
+        arrow = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.4}
+        axis.annotate("", (to_x - to_width / 2, to_y), (x + width / 2, y), arrowprops=arrow)
     axis.set(xlim=(-1, 124), ylim=(-1, 47))
     axis.set_axis_off()
     return figure
-
-
-@dataclass(frozen=True)
-class _Box:
-    """A quantity: its centre, its name, and its shape below."""
-
-    x: float
-    y: float
-    width: float
-    name: str
-    shape: str
-
-    def draw(self, axis: Any) -> None:
-        height = 3.6 + 2.0 * (self.shape.count("\n") + 1)
-        corner = (self.x - self.width / 2, self.y - height / 2)
-        axis.add_patch(rectangle(corner, self.width, height, facecolor="white", edgecolor=INK, linewidth=1.0))
-        axis.text(self.x, self.y + height / 2 - 1.0, self.name, ha="center", va="top", fontsize=11)
-        below = self.y - height / 2 + 0.9
-        axis.text(self.x, below, self.shape, ha="center", va="bottom", fontsize=8.5, linespacing=1.25, color="#4a4e57")
 
 
 EXPERIMENT = Experiment("fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, said, over_documents=False)

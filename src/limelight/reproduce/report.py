@@ -11,7 +11,7 @@ from limelight.core.sanitize import visible
 from limelight.render.html.escaping import numbers_in, safe
 from limelight.render.html.page_frame import page_head
 from limelight.reproduce.drawing import source_line
-from limelight.reproduce.experiment import Experiment
+from limelight.reproduce.experiment import Experiment, Row
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -45,8 +45,8 @@ def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: 
         [
             *page_head("Attention meets post-hoc interpretability, reproduced", _STYLE, _POLICY, schemes=None),
             "<body><main>",
-            *_head(experiments, results),
-            *(line for experiment in experiments for line in _section(experiment, results, images)),
+            *_head(experiments, [result["about"] for result in results.values()]),
+            *(_section(own, results.get(own.name), images.get(own.name)) for own in experiments),
             "</main></body>",
             "</html>",
             "",
@@ -54,13 +54,12 @@ def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: 
     )
 
 
-def _head(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> Iterator[str]:
-    yield "<h1>“Attention Meets Post-hoc Interpretability”, reproduced</h1>"
+def _head(experiments: Sequence[Experiment], abouts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield (
+        "<h1>“Attention Meets Post-hoc Interpretability”, reproduced</h1>\n"
         '<p class="quiet">Lopardo, Precioso, Garreau (ICML 2024). Every figure and number of the paper, computed again '
         "by limelight: the paper's value, ours, and what to make of it.</p>"
     )
-    abouts = [result["about"] for result in results.values()]
     if abouts:
         yield f"<p>{safe(source_line(abouts[0]))}; seed {safe(abouts[0]['seed'])}.</p>"
     if any(about["is_sample"] for about in abouts):
@@ -69,36 +68,33 @@ def _head(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> Iter
             "limelight, not on IMDB: they show that everything runs. For figures to compare with the paper's, give "
             "--data and a model trained with the paper's settings.</p>"
         )
-    yield "<nav>"
-    yield from (f'<a href="#{safe(e.name)}">{safe(e.title)}</a>' for e in experiments)
-    yield "</nav>"
+    links = "\n".join(f'<a href="#{safe(own.name)}">{safe(own.title)}</a>' for own in experiments)
+    yield f"<nav>\n{links}\n</nav>"
 
 
-def _section(experiment: Experiment, results: Mapping[str, Any], images: Mapping[str, bytes]) -> Iterator[str]:
-    yield f'<section id="{safe(experiment.name)}">'
-    yield f"<h2>{safe(experiment.title)}</h2>"
-    result = results.get(experiment.name)
+def _section(experiment: Experiment, result: Mapping[str, Any] | None, image: bytes | None) -> str:
+    name, title = safe(experiment.name), safe(experiment.title)
+    start = f'<section id="{name}">\n<h2>{title}</h2>\n'
     if result is None:
-        yield f'<p class="notice" role="note">{safe(_not_there(experiment))}</p></section>'
-        return
-    numbers, about = result["numbers"], result["about"]
-    caption = numbers_in(experiment.captioned(numbers))
-    if experiment.name in images:
-        encoded = base64.b64encode(images[experiment.name]).decode()
-        alt = safe(f"Figure: {experiment.title}")
-        yield f'<figure><img alt="{alt}" src="data:image/png;base64,{encoded}">'
-        yield f"<figcaption>{caption}</figcaption></figure>"
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f'<th scope="col">{head}</th>' for head in ("quantity", "paper", "ours", "verdict"))
-    yield "</tr></thead><tbody>"
-    for row in experiment.rows(numbers):
-        cells = "".join(f"<td>{numbers_in(cell)}</td>" for cell in (row.paper, row.ours, row.verdict))
-        yield f'<tr><th scope="row">{numbers_in(row.quantity)}</th>{cells}</tr>'
-    yield "</tbody></table></div>"
-    yield (
-        f'<p class="quiet">{safe(about["date"])}, {safe(about["device"])}, {safe(about["seconds"])} s; numbers in '
-        f"{safe(experiment.name)}.json</p></section>"
+        return f'{start}<p class="notice" role="note">{safe(_not_there(experiment))}</p></section>'
+    numbers, about, figure = result["numbers"], result["about"], ""
+    if image is not None:
+        source, caption = base64.b64encode(image).decode(), numbers_in(experiment.captioned(numbers))
+        figure = f"""<figure><img alt="Figure: {title}" src="data:image/png;base64,{source}">
+<figcaption>{caption}</figcaption></figure>
+"""
+    written = ([numbers_in(cell) for cell in row] for row in experiment.rows(numbers))
+    rows = "\n".join(
+        f'<tr><th scope="row">{quantity}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        for quantity, *cells in written
     )
+    return f"""{start}{figure}<div class="scroll"><table><thead><tr>
+{"".join(f'<th scope="col">{head}</th>' for head in Row._fields)}
+</tr></thead><tbody>
+{rows}
+</tbody></table></div>
+<p class="quiet">{safe(about["date"])}, {safe(about["device"])}, {safe(about["seconds"])} s; numbers in {name}.json</p>\
+</section>"""
 
 
 def _not_there(experiment: Experiment) -> str:
@@ -118,9 +114,8 @@ def table(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> str:
         if result is None:
             lines.append(f"| {experiment.name} | — | — | not computed | {_cell(_not_there(experiment))} |")
             continue
-        for row in experiment.rows(result["numbers"]):
-            cells = (experiment.name, row.quantity, row.paper, row.ours, row.verdict)
-            lines.append(f"| {' | '.join(map(_cell, cells))} |")
+        rows = experiment.rows(result["numbers"])
+        lines += [f"| {' | '.join(map(_cell, (experiment.name, *row)))} |" for row in rows]
     if results:
         about = next(iter(results.values()))["about"]
         lines += ["", f"{_cell(source_line(about))}; seed {about['seed']}; {_cell(about['device'])}; {about['date']}."]

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import DataError
-from limelight.storage.files import reason
 from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 
 SAMPLE = "built-in sample"
@@ -24,6 +23,8 @@ AUTHORS_DOCUMENT = "i find it amazing that so many people"
 
 _DISTRIBUTION_FILES = ("imdb.vocab", "imdbEr.txt")
 """What stands beside test/ in the archive as distributed: where they are, all of the test set must be."""
+_HALVES = {"neg": "negative", "pos": "positive"}
+"""Folders of the archive, and what their texts are labelled."""
 _FULL_HALF = 12_500
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
@@ -85,30 +86,20 @@ def _read_sample() -> Texts:
 
 
 def _is_imdb_half(folder: Path) -> bool:
-    return (folder / "pos").is_dir() or (folder / "neg").is_dir()
+    return any((folder / half).is_dir() for half in _HALVES)
 
 
 def _read_imdb_folder(root: Path) -> LabelledTexts:
-    texts: list[str] = []
-    labels: list[int] = []
     complete = any((root.parent / name).exists() for name in _DISTRIBUTION_FILES)
-    for label, half in enumerate(("neg", "pos")):
-        files = sorted((root / half).glob("*.txt")) if (root / half).is_dir() else []
-        if not files or (complete and len(files) != _FULL_HALF):
+    for half in _HALVES:
+        files = len(list((root / half).glob("*.txt")))
+        if not files or (complete and files != _FULL_HALF):
             expected = f"{_FULL_HALF:,} files" if complete else "at least one .txt file"
             raise DataError(
-                f"{root / half} has {len(files):,} .txt files, but {expected} should be there: "
+                f"{root / half} has {files:,} .txt files, but {expected} should be there: "
                 "the data set is incomplete, extract aclImdb_v1.tar.gz again"
             )
-        for file in files:
-            try:
-                texts.append(file.read_bytes().decode())
-            except UnicodeDecodeError as error:
-                raise DataError(f"{file} is not UTF-8: the data set is damaged, extract it again") from error
-            except OSError as error:
-                raise DataError(f"cannot read {file}: {reason(error)}; extract aclImdb_v1.tar.gz again") from error
-            labels.append(label)
-    return LabelledTexts(tuple(texts), np.array(labels, dtype=np.int64), ("negative", "positive"))
+    return read_labelled(root, label_names=_HALVES)
 
 
 def _read_hub() -> LabelledTexts:
@@ -125,4 +116,4 @@ def _read_hub() -> LabelledTexts:
             f"the data set {HUB_NAME} could not be fetched ({type(error).__name__}: {str(error)[:200]}): "
             "check the connection, or give the aclImdb folder"
         ) from error
-    return LabelledTexts(tuple(rows["text"]), np.asarray(rows["label"], dtype=np.int64), ("negative", "positive"))
+    return LabelledTexts(tuple(rows["text"]), np.asarray(rows["label"], dtype=np.int64), tuple(_HALVES.values()))

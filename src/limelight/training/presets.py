@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from limelight.core.arrays import whole_number
-from limelight.errors import ParameterError, UnknownNameError
+from limelight.errors import ParameterError, known_name
 from limelight.models.words.attention import AttentionConfig
 from limelight.models.words.kinds import Config
 from limelight.models.words.transformer import TransformerConfig
@@ -62,8 +62,7 @@ class Preset:
         if not all(rate is None or rate > 0 for rate in rates):
             raise ParameterError("learning rates must be above 0")
         for name, known in (("schedule", get_args(Schedule)), ("stored_dtype", get_args(StoredDtype))):
-            if getattr(self, name) not in known:
-                raise UnknownNameError(name, getattr(self, name), known)
+            known_name(name, getattr(self, name), known)
 
 
 _DEFAULT = Preset(
@@ -104,7 +103,5 @@ PRESETS = {preset.name: preset for preset in (Preset("paper"), _DEFAULT, _DEEP)}
 def find_preset(preset: str | Preset, epochs: int | None = None) -> Preset:
     """A preset by its name, or as it is given, with another number of epochs where one is asked for."""
     if isinstance(preset, str):
-        if preset not in PRESETS:
-            raise UnknownNameError("preset", preset, PRESETS)
-        preset = PRESETS[preset]
+        preset = PRESETS[known_name("preset", preset, PRESETS)]
     return preset if epochs is None else replace(preset, epochs=epochs)
