@@ -307,7 +307,8 @@ Reader = int | Integers
 class AttentionLayers:
     """All attention of one forward: `weights` (layers, heads, T, T), row s the attention that position s pays.
 
-    Positions `positions` (P,) belong to words: positions[p] to word `words[p]` with the part `token_parts[p]` (below 1 where a token covers several words).
+    Positions `positions` (P,) belong to words: positions[p] to word `words[p]` with the part `token_parts[p]` (below 1
+    where a token covers several words).
 
     A text that is read in several windows has one of these for each; `part` is the window's part in the prediction.
     `forwards`: how many passes it took.
