@@ -112,11 +112,10 @@ def _slopes(game: RatioGame, kept: Coalitions) -> Floats:
 
 
 def _moved(D: Floats, N: Floats, step_D: Floats, step_N: Floats) -> Floats:
-    """The output after steps (K, ...), infinite where rounding has eaten the denominator."""
-    shape = (-1,) + (1,) * (step_D.ndim - 1)
-    denominator = D.reshape(shape) + step_D
+    """The output after steps, heads along the first axis of all; infinite where rounding has eaten the denominator."""
+    denominator = D + step_D
     with np.errstate(divide="ignore", invalid="ignore"):
-        output: Floats = ((N.reshape(shape) + step_N) / denominator).mean(axis=0)
+        output: Floats = ((N + step_N) / denominator).mean(axis=0)
     return np.where((denominator > 0.0).all(axis=0), output, np.inf)
 
 
@@ -130,13 +129,9 @@ def _swapped(game: RatioGame, output: float, kept: Coalitions, unit: float) -> t
         still = still[np.argsort(slopes[still], kind="stable")[:_CANDIDATES]]
         if not len(removed) or not len(still):
             break
-        (D,), (N,) = _sums(game, kept[None])
-        outputs = _moved(
-            D,
-            N,
-            step_D[:, None, still] - step_D[:, removed, None],
-            step_N[:, None, still] - step_N[:, removed, None],
-        )
+        D, N = (own.T[:, None] for own in _sums(game, kept[None]))
+        swap_D, swap_N = (step[:, None, still] - step[:, removed, None] for step in (step_D, step_N))
+        outputs = _moved(D, N, swap_D, swap_N)
         back, out = np.unravel_index(outputs.argmin(), outputs.shape)
         candidate = kept.copy()
         candidate[removed[back]], candidate[still[out]] = True, False
@@ -149,7 +144,7 @@ def _swapped(game: RatioGame, output: float, kept: Coalitions, unit: float) -> t
 
 def _one_step(game: RatioGame, kept: Coalitions, removing: bool) -> Coalitions:
     """The set with one feature more, or fewer, removed: the one that makes the output lowest."""
-    (D,), (N,) = _sums(game, kept[None])
+    D, N = (own.T for own in _sums(game, kept[None]))
     step_D, step_N = _steps(game)
     sign = 1.0 if removing else -1.0
     outputs = np.where(kept == removing, _moved(D, N, sign * step_D, sign * step_N), np.inf)
@@ -201,21 +196,18 @@ def _along(game: RatioGame, order: Integers) -> Floats:
 def _best_move(game: RatioGame, order: Integers, outputs: Floats) -> Integers:
     """The order after the one move that lowers the sum of outputs most."""
     d = game.n_features
-    D, N = _sums(game, sets_of_order(order))  # (d + 1, K)
-    step_D, step_N = (step[:, order] for step in _steps(game))  # by place
-    without = np.empty((d, d + 1))  # [p, i]: f(S_i ∖ {x_p})
-    joined = np.empty((d, d + 1))  # [p, i]: f(S_i ∪ {x_p})
-    for i in range(d + 1):
-        without[:, i] = _moved(D[i], N[i], -step_D, -step_N)
-        joined[:, i] = _moved(D[i], N[i], step_D, step_N)
+    if d == 1:
+        return order
+    D, N = (np.ascontiguousarray(own.T)[:, None] for own in _sums(game, sets_of_order(order)))  # (K, 1, d + 1)
+    step_D, step_N = (step[:, order, None] for step in _steps(game))  # by place
+    without = _moved(D, N, -step_D, -step_N)  # [p, i]: f(S_i ∖ {x_p})
+    joined = _moved(D, N, step_D, step_N)  # [p, i]: f(S_i ∪ {x_p})
     place, at = np.arange(d)[:, None], np.arange(1, d)[None, :]
     # Back to place q > p: sets i = p + 1 … q change. Forward to q < p: sets i = q + 1 … p.
     back = np.cumsum(np.where(at > place, without[:, 2:] - outputs[1:-1], 0.0), axis=1)
     forward = np.cumsum(np.where(at <= place, joined[:, :-2] - outputs[1:-1], 0.0)[:, ::-1], axis=1)[:, ::-1]
-    p_back, q_back = np.unravel_index(np.argmin(back), back.shape) if d > 1 else (0, 0)
-    p_forward, q_forward = np.unravel_index(np.argmin(forward), forward.shape) if d > 1 else (0, 0)
-    if d == 1:
-        return order
+    p_back, q_back = np.unravel_index(np.argmin(back), back.shape)
+    p_forward, q_forward = np.unravel_index(np.argmin(forward), forward.shape)
     if back[p_back, q_back] <= forward[p_forward, q_forward]:
         p, q = int(p_back), int(q_back) + 1
     else:
