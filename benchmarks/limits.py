@@ -24,8 +24,8 @@ from limelight.inputs.features import features_of
 from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import EFFORT
-from limelight.theory.removal_rankings import aopc, sets_of_order
-from limelight.theory.subsets import best_order, best_removals, size_means, smallest_flip
+from limelight.theory.removal_rankings import aopc, sets_of_ranking
+from limelight.theory.subsets import best_ranking, best_removals, size_means, smallest_flip
 from limelight.theory.values import shapley
 
 EFFORTS = (0, 1, EFFORT, 4 * EFFORT)
@@ -87,10 +87,10 @@ NAMES = ["Shapley's order against chance and the best order", "the same against 
 
 def scores(game: RatioGame) -> tuple[Floats, bool]:
     values = shapley(game, 0).values
-    outputs = game.evaluate(sets_of_order(np.argsort(-values, kind="stable")))[:, 0]
+    outputs = game.evaluate(sets_of_ranking(np.argsort(-values, kind="stable")))[:, 0]
     removals = best_removals(game, 0)
     of_sets = [(outputs[0] - outputs[k]) / (outputs[0] - removals.lowest[k]) for k in SIZES]
-    chance, best = aopc(size_means(game, 0)), best_order(game, 0, removals=removals)
+    chance, best = aopc(size_means(game, 0)), best_ranking(game, 0)
     of_orders = [(aopc(outputs) - chance) / (limit - chance) for limit in (best.aopc, best.bound)]
     return np.array([*of_sets, *of_orders]), smallest_flip(game, 0).is_certified
 

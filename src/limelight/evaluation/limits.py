@@ -19,8 +19,14 @@ from limelight.evaluation.case import Case, area
 from limelight.models.interface import Removal
 from limelight.models.outputs import Output
 from limelight.theory.removal_bounds import EFFORT
-from limelight.theory.removal_rankings import MOST_ENUMERATED, Order, all_coalitions, beam_search, limits_by_enumeration
-from limelight.theory.subsets import best_order
+from limelight.theory.removal_rankings import (
+    MOST_ENUMERATED,
+    Ranking,
+    all_coalitions,
+    beam_search,
+    limits_by_enumeration,
+)
+from limelight.theory.subsets import best_ranking
 
 How = Literal["certified", "enumerated", "searched", "found"]
 HOWS: tuple[How, ...] = get_args(How)
@@ -59,13 +65,13 @@ def _limits(case: Case, removal: Removal, output: Output) -> Limits:
     if asked != "found" and case.has_exact_chance(removal, output):
         game = case.ratio_game(output)
         with one_thread():  # a search finds the order; the bound adds up the lowest outputs of each size
-            best = best_order(game, 0, effort=EFFORT if asked == "search" else 0)
-            worst = best_order(game, 0, worst=True, effort=0)
+            best = best_ranking(game, 0, effort=EFFORT if asked == "search" else 0)
+            worst = best_ranking(game, 0, worst=True, effort=0)
         return _reached(case, removal, output, best, worst, "certified")
     quantity, answers = case.quantity(output), case.answers[removal]
     if enumerates(case, removal) and output == case.output:
-        limits = limits_by_enumeration(quantity.of(answers(all_coalitions(case.d))), case.d)
-        return _reached(case, removal, output, limits.best, limits.worst, "enumerated")
+        best, worst = limits_by_enumeration(quantity.of(answers(all_coalitions(case.d))), case.d)
+        return _reached(case, removal, output, best, worst, "enumerated")
     if asked == "search" and case.d <= _SEARCHED and output == case.output:
         best, worst = (
             beam_search(lambda kept: quantity.of(answers(kept)), case.d, BEAM, worst=turned) for turned in (False, True)
@@ -74,7 +80,7 @@ def _limits(case: Case, removal: Removal, output: Output) -> Limits:
     return _found(case, removal, output)
 
 
-def _reached(case: Case, removal: Removal, output: Output, best: Order, worst: Order, how: How) -> Limits:
+def _reached(case: Case, removal: Removal, output: Output, best: Ranking, worst: Ranking, how: How) -> Limits:
     """What these rankings reach, or those at hand where they reach more.
 
     Their curves are read as those of methods are: from the output of the whole text, at the same steps. Where steps are

@@ -25,8 +25,8 @@ MOST_ENUMERATED = 12
 
 
 @dataclass(frozen=True)
-class Order:
-    """One order of removal and what it reaches. `bound`: no order has a higher AOPC (of a worst order: a lower one).
+class Ranking:
+    """An order of removal and what it reaches. `bound`: no order has a higher AOPC (of a worst one: a lower one).
 
     It is infinite where nothing is known of the other orders, and the AOPC itself where the order is proved best.
     """
@@ -45,23 +45,12 @@ class Order:
         return abs(self.bound - self.aopc)
 
 
-@dataclass(frozen=True)
-class EnumeratedLimits:
-    """Exact limits of removal, from the outputs of all coalitions."""
-
-    lowest: Floats  # (d + 1,): the lowest output with k features removed
-    highest: Floats  # (d + 1,)
-    mean: Floats  # (d + 1,): over all coalitions of the size: what a random order reaches on average
-    best: Order
-    worst: Order
-
-
 def aopc(outputs: Floats) -> float:
     """f(S_0) less the mean of f(S_1), …, f(S_d)."""
     return float(outputs[0] - outputs[1:].mean())
 
 
-def sets_of_order(order: Integers) -> Coalitions:
+def sets_of_ranking(order: Integers) -> Coalitions:
     """Sets that an order keeps after 0, 1, …, d removals: (d + 1, d)."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -88,8 +77,8 @@ def all_coalitions(d: int) -> Coalitions:
     return bits
 
 
-def limits_by_enumeration(outputs: Floats, d: int) -> EnumeratedLimits:
-    """Best and worst AOPC over all d! orders, and the limits by size, from the outputs of `all_coalitions(d)`.
+def limits_by_enumeration(outputs: Floats, d: int) -> tuple[Ranking, Ranking]:
+    """The rankings with the best and the worst AOPC of all d!, from the outputs of `all_coalitions(d)`.
 
     The lowest sum of outputs on a chain from the whole document to a set is that set's output plus the lowest of the
     chains to the sets that keep one feature more: 2^d sets, each with at most d predecessors.
@@ -102,16 +91,10 @@ def limits_by_enumeration(outputs: Floats, d: int) -> EnumeratedLimits:
         raise NumericalError("an output of a coalition is not finite: there is no best order of such outputs")
     removed = d - kept.sum(axis=1)
     by_size = [np.flatnonzero(removed == k) for k in range(d + 1)]
-    return EnumeratedLimits(
-        lowest=np.array([outputs[rows].min() for rows in by_size]),
-        highest=np.array([outputs[rows].max() for rows in by_size]),
-        mean=np.array([outputs[rows].mean() for rows in by_size]),
-        best=_best_chain(outputs, by_size, 1.0),
-        worst=_best_chain(outputs, by_size, -1.0),
-    )
+    return _best_chain(outputs, by_size, 1.0), _best_chain(outputs, by_size, -1.0)
 
 
-def _best_chain(outputs: Floats, by_size: list[Integers], sign: float) -> Order:
+def _best_chain(outputs: Floats, by_size: list[Integers], sign: float) -> Ranking:
     """The order whose sum of `sign` times outputs is lowest, by dynamic programming over sets."""
     d = len(by_size) - 1
     total, last = np.full(2**d, np.inf), np.zeros(2**d, dtype=np.int64)
@@ -130,10 +113,10 @@ def _best_chain(outputs: Floats, by_size: list[Integers], sign: float) -> Order:
     for j in order:
         chain.append(chain[-1] & ~int(bit[j]))
     along = outputs[chain]
-    return Order(order, along, aopc(along))
+    return Ranking(order, along, aopc(along))
 
 
-def beam_search(ask: Callable[[Coalitions], Floats], d: int, width: int = 5, worst: bool = False) -> Order:
+def beam_search(ask: Callable[[Coalitions], Floats], d: int, width: int = 5, worst: bool = False) -> Ranking:
     """A good order of any game by beam search: at each size the `width` sets with the lowest sum of outputs so far.
 
     `ask` gives one output for each row of a matrix of kept features (n, d). It is asked d times, of at most width · d
@@ -159,7 +142,7 @@ def beam_search(ask: Callable[[Coalitions], Floats], d: int, width: int = 5, wor
         kept = children[best]
         orders = np.concatenate([orders[parents[best]], removed[best, None]], axis=1)
         along = np.concatenate([along[parents[best]], outputs[best, None]], axis=1)
-    return Order(orders[0], along[0], -np.inf if worst else np.inf)
+    return Ranking(orders[0], along[0], -np.inf if worst else np.inf)
 
 
 def _asked(ask: Callable[[Coalitions], Floats], kept: Coalitions) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_rankings import sets_of_order, sets_removing_first
+from limelight.theory.removal_rankings import sets_of_ranking, sets_removing_first
 
 ENUMERATED = 20_000
 """Sets of one size that are all tried: the lowest of them is exact."""
@@ -156,7 +156,7 @@ def _one_step(game: RatioGame, kept: Coalitions, removing: bool) -> Coalitions:
 # ── orders ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def greedy_order(game: RatioGame) -> Integers:
+def greedy_ranking(game: RatioGame) -> Integers:
     """Remove at each step the feature without which the output is lowest."""
     kept = np.ones(game.n_features, dtype=np.bool_)
     order = []
@@ -167,7 +167,7 @@ def greedy_order(game: RatioGame) -> Integers:
     return np.array(order, dtype=np.int64)
 
 
-def improved_order(game: RatioGame, orders: list[Integers]) -> tuple[Integers, Floats]:
+def improved_ranking(game: RatioGame, orders: list[Integers]) -> tuple[Integers, Floats]:
     """The best of these orders after moving one feature at a time to where it lowers the sum of outputs most.
 
     With x at place p of an order moved back to place q > p, the sets between lose x and gain the feature behind:
@@ -175,7 +175,7 @@ def improved_order(game: RatioGame, orders: list[Integers]) -> tuple[Integers, F
     every f(S_i ∪ {x}), hold all d² moves: O(K d²) for the best of them.
     """
     unit = _BETTER * float(game.largest_output()[0]) * game.n_features
-    best_order, best_outputs = orders[0], _along(game, orders[0])
+    best_ranking, best_outputs = orders[0], _along(game, orders[0])
     for start in orders:
         order, outputs = start.copy(), _along(game, start)
         for _ in range(4 * game.n_features):
@@ -185,12 +185,12 @@ def improved_order(game: RatioGame, orders: list[Integers]) -> tuple[Integers, F
                 break
             order, outputs = moved, reached
         if outputs.sum() < best_outputs.sum():
-            best_order, best_outputs = order, outputs
-    return best_order, best_outputs
+            best_ranking, best_outputs = order, outputs
+    return best_ranking, best_outputs
 
 
 def _along(game: RatioGame, order: Integers) -> Floats:
-    return game.evaluate(sets_of_order(order))[:, 0]
+    return game.evaluate(sets_of_ranking(order))[:, 0]
 
 
 def _best_move(game: RatioGame, order: Integers, outputs: Floats) -> Integers:
@@ -198,7 +198,7 @@ def _best_move(game: RatioGame, order: Integers, outputs: Floats) -> Integers:
     d = game.n_features
     if d == 1:
         return order
-    D, N = (np.ascontiguousarray(own.T)[:, None] for own in _sums(game, sets_of_order(order)))  # (K, 1, d + 1)
+    D, N = (np.ascontiguousarray(own.T)[:, None] for own in _sums(game, sets_of_ranking(order)))  # (K, 1, d + 1)
     step_D, step_N = (step[:, order, None] for step in _steps(game))  # by place
     without = _moved(D, N, -step_D, -step_N)  # [p, i]: f(S_i ∖ {x_p})
     joined = _moved(D, N, step_D, step_N)  # [p, i]: f(S_i ∪ {x_p})

@@ -27,13 +27,13 @@ from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
 from limelight.theory.removal_rankings import (
     MOST_ENUMERATED,
-    Order,
+    Ranking,
     all_coalitions,
     aopc,
     limits_by_enumeration,
-    sets_of_order,
+    sets_of_ranking,
 )
-from limelight.theory.removal_search import greedy_order, improved_order, lowest_found
+from limelight.theory.removal_search import greedy_ranking, improved_ranking, lowest_found
 from limelight.theory.values import moments_of_many
 
 
@@ -109,27 +109,25 @@ def best_removals(
     return Removals(asked, low.found, low.bound, -high.found, -high.bound, low.kept, high.kept)
 
 
-def best_order(
-    game: RatioGame, column: int, worst: bool = False, effort: int = EFFORT, removals: Removals | None = None
-) -> Order:
+def best_ranking(game: RatioGame, column: int, worst: bool = False, effort: int = EFFORT) -> Ranking:
     """An order of removal with a high AOPC, and a bound that no order's exceeds; or a low one's, and a lower bound.
 
     Up to 12 features it is proved best, by enumeration. Beyond, the bound adds up the lowest outputs of each size, as
-    if sets need not be nested; `removals` of all sizes, where they are at hand, save that work.
+    if sets need not be nested.
     """
     one, d = one_class(game, column), game.n_features
     if d <= MOST_ENUMERATED:
-        limits = limits_by_enumeration(one.evaluate(all_coalitions(d))[:, 0], d)
-        return limits.worst if worst else limits.best
+        best, lowest = limits_by_enumeration(one.evaluate(all_coalitions(d))[:, 0], d)
+        return lowest if worst else best
     if worst:
         one = negated(one)
-    bound, kept = _of_all_sizes(one, worst, effort, removals)
+    found = _lowest(one, np.arange(d + 1), effort)
     # Features that good sets of most sizes remove go first.
-    by_sets = np.argsort(kept.sum(axis=0), kind="stable")
+    by_sets = np.argsort(found.kept.sum(axis=0), kind="stable")
     with one_thread():
-        order, outputs = improved_order(one, [greedy_order(one), by_sets])
-    highest = max(float(outputs[0] - bound[1:].mean()), aopc(outputs))
-    return Order(order, -outputs, -highest) if worst else Order(order, outputs, highest)
+        order, outputs = improved_ranking(one, [greedy_ranking(one), by_sets])
+    highest = max(float(outputs[0] - found.bound[1:].mean()), aopc(outputs))
+    return Ranking(order, -outputs, -highest) if worst else Ranking(order, outputs, highest)
 
 
 def smallest_flip(game: RatioGame, column: int, effort: int = EFFORT) -> Flip:
@@ -142,7 +140,7 @@ def smallest_flip(game: RatioGame, column: int, effort: int = EFFORT) -> Flip:
     if float(one.evaluate(np.ones((1, d), dtype=np.bool_))[0, 0]) < 0.0:
         one = negated(one)
     if game.n_heads == 1:
-        kept = sets_of_order(np.argsort((one.B - one.A)[0, :, 0], kind="stable"))
+        kept = sets_of_ranking(np.argsort((one.B - one.A)[0, :, 0], kind="stable"))
         flipped = np.flatnonzero(one.evaluate(kept)[:, 0] < 0.0)
         if not len(flipped):
             return Flip(None, None, d + 1, d)
@@ -199,17 +197,3 @@ def _lowest(game: RatioGame, sizes: Integers, effort: int) -> LowestOutputs:
         outputs = LowestOutputs(game, sizes, found, kept)
         outputs.tighten(found - CLOSE_ENOUGH * float(found.max() - found.min()), checked_effort(effort))
     return outputs
-
-
-def _of_all_sizes(one: RatioGame, worst: bool, effort: int, removals: Removals | None) -> tuple[Floats, Coalitions]:
-    """Bounds of the lowest outputs of each size, and the sets found: of the negated game for a worst order."""
-    every = np.arange(one.n_features + 1)
-    if removals is None:
-        lowest = _lowest(one, every, effort)
-        return lowest.bound, lowest.kept
-    if not np.array_equal(removals.sizes, every):
-        raise ParameterError(
-            f"an order passes through all sizes, 0 to {one.n_features}: these removals are of sizes "
-            f"{removals.sizes.tolist()}; ask for all, or leave them out"
-        )
-    return (-removals.highest_bound, removals.highest_sets) if worst else (removals.lowest_bound, removals.lowest_sets)
