@@ -217,7 +217,7 @@ def test_a_verdict_is_said_beside_its_row_and_nowhere_else() -> None:
     result = run("explain", "xyzzy qwertz", "--method", "lime,shapley")
     assert (result.exit_code, result.stderr) == (0, "")
     assert (
-        len(re.findall(r"(LIME|Shapley) +no word is told from zero\s+⚠ no weight can be told from 0", result.stdout))
+        len(re.findall(r"(LIME|Shapley) +no word is distinguishable from zero\s+⚠ no weight can be ", result.stdout))
         == 2
     )
     assert "R²" not in result.stdout

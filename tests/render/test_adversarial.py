@@ -24,10 +24,10 @@ WRONG = "the surrogate says the opposite of the model: do not rely on it"
 CASES: dict[str, tuple[Sequence[Explanation], list[str], list[str]]] = {
     "all words unknown": (
         comparison_of("xyzzy qwertz", [-6.6e-13, 1e-13], diagnostics={"unknown": [0, 1], "rounding": 1e-11}),
-        ["no word is told from zero", "xyzzy° qwertz°", "° the model does not know it."],
+        ["no word is distinguishable from zero", "xyzzy° qwertz°", "° the model does not know it."],
         ["e-13", "−−xyzzy"],
     ),
-    "one word": (comparison_of("great", [1.0], methods=NINE), ["great +1.000", "for positive"], ["told from 0"]),
+    "one word": (comparison_of("great", [1.0], methods=NINE), ["great +1.000", "for positive"], ["distinguishable"]),
     "ties": (
         comparison_of("a b c d e f", [0.5] * 6, diagnostics={"stable_top": {"k": 5, "level": 0.95, "n_samples": None}},
                       stderr=[0.01] * 6, parameters={"n_samples": 1000}),

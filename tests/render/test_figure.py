@@ -86,7 +86,7 @@ def test_bars_are_the_weights_and_whiskers_their_intervals() -> None:
     assert [own.get_text() for own in axis.get_yticklabels()] == ["bad", "good", "so"]
     assert [bar.get_width() for bar in bars] == [-1.0, 0.5, 0.25]
     ends = [segment[:, 0] for segment in whiskers[2][0].get_segments()]
-    z = NormalDist().inv_cdf(1.0 - 0.05 * 3 / 4 / 2)  # three of four are told from zero
+    z = NormalDist().inv_cdf(1.0 - 0.05 * 3 / 4 / 2)  # three of four are significant
     expected = [(w - z * e, w + z * e) for w, e in ((-1.0, 0.1), (0.5, 0.02), (0.25, 0.01))]
     assert np.allclose(ends, expected)
     orange, blue = (hex_of(LIGHT.deepest(hue)) for hue in ("orange", "blue"))

@@ -198,14 +198,14 @@ def test_what_is_not_told_from_zero_has_no_colour() -> None:
     comparison = comparison_of("good bad so", [0.15, 0.9, 0.001], stderr=[0.15, 0.01, 0.01])
     assert [name for name, _ in shown_words(comparison[0])] == ["", "b20", ""]
     text = plain(page(comparison))
-    assert "bad +0.9000 ± 0.0239" in text  # one of three is told from zero: 2.39 standard errors
+    assert "bad +0.9000 ± 0.0239" in text  # one of three is significant: 2.39 standard errors
     assert "without colour: not distinguishable from 0" in text
     assert "good +0.1500" not in text.partition("Weights as numbers")[0]
 
 
 def test_a_row_of_noise_says_so() -> None:
     comparison = comparison_of("xyzzy qwertz", [-6.6e-13, 1e-13], stderr=[1e-12, 1e-12])
-    assert "no word is told from zero" in plain(page(comparison))
+    assert "no word is distinguishable from zero" in plain(page(comparison))
     assert [name for name, _ in shown_words(comparison[0])] == ["", ""]
 
 

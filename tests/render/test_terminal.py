@@ -90,7 +90,7 @@ def test_the_strongest_words_come_with_weight_and_interval() -> None:
     output = shown(comparison)
     assert "Why positive? The strongest words, weight ± interval:" in output
     assert "of those of the marked words 95 % hold the true weight." in output
-    # 1.96 standard errors on each side: both words are told from zero.
+    # 1.96 standard errors on each side: both words are significant.
     assert summary_of(output) == [
         "LIME     so +0.5000 ± 0.0196 · good -0.2500 ± 0.0392",
         "Shapley  so +0.5000 · good -0.2500",
@@ -128,19 +128,19 @@ def test_what_is_not_told_from_zero_is_drawn_as_such(numbers: bool) -> None:
     """The case that was seen: +0.1502 ± 0.1502 as [+++good]."""
     comparison = comparison_of("a good one", [0.0, 0.1502, 0.0], stderr=[0.1, 0.1502, 0.1])
     output = shown(comparison, numbers=numbers)
-    assert summary_of(output) == ["LIME  no word is told from zero"]
+    assert summary_of(output) == ["LIME  no word is distinguishable from zero"]
     if numbers:
         assert ["good", "(+0.1502", "±", "0.3596)"] in [line.split() for line in lines(output)]
-        assert "(In brackets: not told from 0.)" in output
+        assert "(In brackets: not distinguishable from 0.)" in output
     else:
-        assert rows_of(output) == {"LIME": "a good one  (no word is told from zero)"}
-        assert "A word without marks is weaker, or is not told from 0." in output
+        assert rows_of(output) == {"LIME": "a good one  (no word is distinguishable from zero)"}
+        assert "A word without marks is weaker, or is not distinguishable from 0." in output
 
 
 def test_rounding_is_no_evidence() -> None:
     """Seen: weights of -6.6e-13 as [−−−xyzzy]."""
     comparison = comparison_of("xyzzy qwertz", [-6.6e-13, 1e-13], methods=("shapley",), diagnostics={"rounding": 1e-12})
-    assert summary_of(shown(comparison)) == ["Shapley  no word is told from zero"]
+    assert summary_of(shown(comparison)) == ["Shapley  no word is distinguishable from zero"]
     assert rows_of(shown(comparison))["Shapley"].startswith("xyzzy qwertz ")
 
 
@@ -278,7 +278,7 @@ def test_passages_are_shortened_in_lists_and_whole_in_the_text() -> None:
         assert "The film was great and everything that…" in " ".join(summary_of(output))
         assert (first in output.replace("\n", " ").replace("      ", "")) is not numbers
     assert "␊" not in shown(comparison_of("One two\nthree four. Five.", kind="sentences"))
-    assert "no sentence is told from zero" in shown(comparison_of("One. Two.", [0.0, 0.0], kind="sentences"))
+    assert "no sentence is distinguishable from zero" in shown(comparison_of("One. Two.", [0.0, 0.0], kind="sentences"))
 
 
 def test_two_levels_are_sentences_with_their_words() -> None:
@@ -486,7 +486,7 @@ def test_an_ascii_stream_gets_ascii_signs() -> None:
         render(comparison, console=Console(file=file, width=90, color_system=None), look=Look(numbers=numbers))
     file.flush()
     assert b"[+++good] [---bad] / end~" in raw.getvalue()
-    assert b"+1.000 +/- 0.213" in raw.getvalue()  # two of three are told from zero
+    assert b"+1.000 +/- 0.213" in raw.getvalue()  # two of three are significant
     assert b"! Beware." in raw.getvalue()
     assert b"gxi " in raw.getvalue()
 

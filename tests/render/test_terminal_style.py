@@ -121,9 +121,9 @@ def test_what_is_not_told_has_no_colour_and_the_legend_says_so(system: str) -> N
     }
     assert len(set(backgrounds.values())) == 3
     assert backgrounds["so\n"] == (Style.parse(str(paper)).bgcolor if paper else None)
-    assert "told from 0" in re.sub(r"\s+", " ", Text.from_ansi(output).plain)
+    assert "distinguishable from 0" in re.sub(r"\s+", " ", Text.from_ansi(output).plain)
     told = shown(comparison_of("nice awful", [1.0, -1.0]), system=system)
-    assert "told from 0" not in Text.from_ansi(told).plain
+    assert "distinguishable from 0" not in Text.from_ansi(told).plain
 
 
 @pytest.mark.parametrize("system", ["256", "standard"])

@@ -2,7 +2,7 @@
 
 Where a model has two labels that exclude each other, a word has the colour of the label that it speaks for: orange for
 the first, blue for the second, in every text. Otherwise blue speaks for what is explained and orange against it. Grey
-says how much a word matters where a method gives no sign. What is not told from zero has no colour. Orange is also
+says how much a word matters where a method gives no sign. What is not significant has no colour. Orange is also
 underlined, unless it is faint: colours alone do not reach every eye.
 
 >>> round(contrast((0, 0, 0), (255, 255, 255)))
@@ -30,7 +30,7 @@ LEVELS = 20
 UNDERLINED_FROM = LEVELS // 5
 """The level from which orange is underlined: fainter words would fill a page with lines."""
 _FAINTEST = 0.12
-"""How much of its colour a word has that is told from zero but far from the strongest: it must not look like none."""
+"""How much of its colour a word has that is significant but far from the strongest: it must not look like none."""
 
 
 class Shade(NamedTuple):
@@ -99,15 +99,15 @@ def hue_of(explanation: Explanation, weight: float) -> Hue:
     return "blue" if is_second == (weight >= 0) else "orange"
 
 
-def shades(explanation: Explanation, weights: Floats, told: npt.NDArray[np.bool_]) -> list[Shade]:
+def shades(explanation: Explanation, weights: Floats, significant: npt.NDArray[np.bool_]) -> list[Shade]:
     """How each of these weights is drawn: those of features or of groups, relative to the largest of them.
 
-    What is told from zero has at least level 1, and the rest none. Where all words together barely move the model, none
+    What is significant has at least level 1, and the rest none. Where all words together barely move the model, none
     has more than level 1.
     """
     if explanation.stated.barely_moves:
-        return [Shade(hue_of(explanation, w), int(own)) for w, own in zip(map(float, weights), told, strict=True)]
-    finite = np.where(np.isfinite(weights) & told, weights, 0.0)
+        return [Shade(hue_of(explanation, float(w)), int(own)) for w, own in zip(weights, significant, strict=True)]
+    finite = np.where(np.isfinite(weights) & significant, weights, 0.0)
     largest = float(np.abs(finite).max(initial=0.0))
     return [Shade(hue_of(explanation, w), _level(w, largest)) for w in map(float, finite)]
 
@@ -118,12 +118,12 @@ def _level(weight: float, largest: float) -> int:
 
 def legend(explanations: Iterable[Explanation]) -> list[tuple[Hue, str]]:
     """What each colour that may occur means, in words; label names are as they were given."""
-    told: dict[Hue, set[str]] = {}
+    said: dict[Hue, set[str]] = {}
     for explanation in explanations:
         for weight in (1.0, -1.0) if explanation.signed else (0.0,):
-            told.setdefault(hue_of(explanation, weight), set()).add(_meaning(explanation, weight))
+            said.setdefault(hue_of(explanation, weight), set()).add(_meaning(explanation, weight))
     several = {"blue": "for what is explained", "orange": "against what is explained"}
-    return [(hue, min(told[hue]) if len(told[hue]) == 1 else several[hue]) for hue in HUES if hue in told]
+    return [(hue, min(said[hue]) if len(said[hue]) == 1 else several[hue]) for hue in HUES if hue in said]
 
 
 def _meaning(explanation: Explanation, weight: float) -> str:

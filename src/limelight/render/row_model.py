@@ -68,7 +68,7 @@ class RowModel:
 
     @property
     def none_significant(self) -> str:
-        return f"no {self.thing} is told from zero"
+        return f"no {self.thing} is distinguishable from zero"
 
     @cached_property
     def names(self) -> list[str]:

@@ -54,7 +54,7 @@ def drawn_text(view: View, features: Features) -> Drawing:
 
 
 def drawn_row(explanation: Explanation) -> Drawing:
-    """One method's row: colours, weights as they are written, what is told from zero, and what speaks against it."""
+    """One method's row: colours, weights as they are written, which are significant, and what speaks against it."""
     level = row_model(explanation)
     half = level.half_widths
     return {

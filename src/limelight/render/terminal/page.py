@@ -253,7 +253,8 @@ class _Page:
         text = self.style.legend(explanations)
         if not all(model.significant.all() for model in models):
             small = "" if system in ("truecolor", "256") else "is weaker, or "
-            text.append(f" A {models[0].thing} without {'colour' if system else 'marks'} {small}is not told from 0.")
+            thing = f"A {models[0].thing} without {'colour' if system else 'marks'}"
+            text.append(f" {thing} {small}is not distinguishable from 0.")
         if any(explanation.stderr is not None for explanation in explanations):
             about = ABOUT_INTERVALS if system else ABOUT_INTERVALS.replace("coloured", "marked")
             text.append(f" {self.style.plain(about)}.")
@@ -284,7 +285,7 @@ class _Page:
                 for_, against = "raise it", "lower it"
             text.append(f"Positive weights {for_}, negative ones {against}. ")
         if not all(model.significant.all() for model in self.models):
-            text.append("(In brackets: not told from 0.)")
+            text.append("(In brackets: not distinguishable from 0.)")
         if by is not None:
             text.append(f" The strongest are those of {by}.")
         return self._with_unknown(text, self.models)

@@ -316,7 +316,7 @@ export class Pane {
     if (!chosen) return this.legend.replaceChildren();
     this.legend.replaceChildren(
       ...chosen.drawn.legend.map(({ hue, says }) => element("span", {}, element("span", { class: `swatch ${hue}16` }, "   "), " ", element("bdi", {}, says))),
-      element("span", { class: "quiet" }, `colours by ${chosen.explanation.label}; a line below a word is its weight with its interval (of those of the coloured words 95 % hold the true weight); faint words are not told from zero`)
+      element("span", { class: "quiet" }, `colours by ${chosen.explanation.label}; a line below a word is its weight with its interval (of those of the coloured words 95 % hold the true weight); faint words are not distinguishable from zero`)
     );
   }
 
