@@ -21,6 +21,7 @@ from limelight.core.device import find_device
 from limelight.core.progress import Progress
 from limelight.errors import CapabilityError, CheckpointError, InputError, known_name
 from limelight.models.words.checkpoint import embedded_folder
+from limelight.render.figure.axes import our_style
 from limelight.reproduce import (
     correlations,
     drawing,
@@ -255,7 +256,7 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
         if experiment.name in asked or not (stored.exists() and stored.read_bytes().endswith(PNG_END)):
             source = drawing.source_line(result["about"], experiment.over_documents)
-            with drawing.our_style():
+            with our_style():
                 figure = experiment.draw(folder, result["numbers"])
                 drawing.save_figure(folder, experiment.name, figure, source)
         images[experiment.name] = stored.read_bytes()

@@ -1,31 +1,21 @@
-"""The look of the figures, and how they are written."""
+"""The colours of the figures, and how they are written."""
 
 from __future__ import annotations
 
-import contextlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from limelight.core.sanitize import visible
-from limelight.errors import InputError
+from limelight.render.figure import axes
 from limelight.reproduce.folder import RunFolder
 
-BLUE, RED, GREEN, ORANGE, GREY, INK = "#2f6db3", "#c8323c", "#2a8a57", "#d98a1f", "#8a8f98", "#22242a"
+BLUE, RED, GREEN, ORANGE, GREY = "#2f6db3", "#c8323c", "#2a8a57", "#d98a1f", "#8a8f98"
 PURPLE = "#7a4fb0"
+INK, new_figure = axes.INK, axes.new_figure
 _PNG_DPI = 110
-_STYLE: Any = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.edgecolor": INK,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    "pdf.fonttype": 42,
-}
 
 
 def available() -> bool:
@@ -33,30 +23,6 @@ def available() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("matplotlib") is not None
-
-
-@contextlib.contextmanager
-def our_style() -> Iterator[None]:
-    """Inside, figures have our style; matplotlib's settings are as before afterwards."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
-    # matplotlib chooses a backend when it reads this setting, as its box plots do, and rc_context() leaves it out.
-    backend = dict.__getitem__(matplotlib.rcParams, "backend")
-    try:
-        with matplotlib.rc_context(_STYLE):
-            dict.__setitem__(matplotlib.rcParams, "backend", "agg")
-            yield
-    finally:
-        dict.__setitem__(matplotlib.rcParams, "backend", backend)
-
-
-def new_figure(width: float, height: float) -> Any:
-    """A figure that belongs to nobody but its caller: no window is opened, no backend chosen."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def new_axes(width: float, height: float, *grid: int, **more: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ _COLOURS = ("#2f6db3", "#b8501a", "#2a8a57", "#7a4fb0", "#a3324f", "#5f6b1a", "#
 
 def figure_of(evaluation: Evaluation) -> Any:
     """One panel per removal: what the output loses as words are removed."""
-    from limelight.reproduce.drawing import new_figure, our_style
+    from limelight.render.figure.axes import new_figure, our_style
 
     removals = evaluation.summary.removals
     panels = [(removal, curves_of(evaluation, primary(), removal)) for removal in removals]
