@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Floats
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.explanation.significance import INTERVAL
 
@@ -27,7 +26,8 @@ class Digits:
     def of(cls, weights: Explanation | GroupWeights) -> Digits:
         """Four digits of the largest weight, so that words of a hundredth of it still differ, and at least one of a
         typical interval."""
-        largest = _exponent(_largest(weights.weights))
+        finite = weights.weights[np.isfinite(weights.weights)]
+        largest = _exponent(float(np.abs(finite).max(initial=0.0)))
         if not _SMALLEST_FIXED <= largest <= _LARGEST_FIXED:
             return cls(None)
         decimals = max(3 - largest, 0)
@@ -49,10 +49,6 @@ class Digits:
         return (
             f"{written}, no interval" if math.isnan(half_width) else f"{written} ± {self.write(half_width, sign='-')}"
         )
-
-
-def _largest(weights: Floats) -> float:
-    return float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0))
 
 
 def _exponent(value: float) -> int:

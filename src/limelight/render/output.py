@@ -18,7 +18,7 @@ from rich.text import Text
 
 from limelight.core.sanitize import visible
 from limelight.errors import InputError
-from limelight.render.entries import Entry, FigureFormat, Format, is_figure
+from limelight.render.entries import Entry, Format, is_figure
 from limelight.render.terminal.page import Look, render
 from limelight.storage.files import save
 
@@ -59,18 +59,39 @@ class Delivery:
             sys.stdout.buffer.flush()
 
     def content(self, results: Iterable[Entry]) -> Iterator[bytes]:
+        """The bytes of a file, or of a pipe as they come."""
+        look = self.look
+        chosen: Any = {name: own for name, own in (("top", look.top), ("order", look.order)) if own is not None}
         if self.format == "json":
-            yield from map(_json, results)
+            for result in results:
+                written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
+                yield "".join(map(_json_letter, written)).encode() + b"\n"
         elif self.format == "csv":
-            yield from _csv(results, self.look)
+            from limelight.render.csv_table import header, table_rows
+
+            yield header().encode()
+            for result in results:
+                yield table_rows(result.id, result.explanations, look.top, look.order).encode()
         elif self.format == "html":
-            yield _page(results, self.about, self.look)
+            from limelight.render.html.page import page_of
+
+            entries = list(results)
+            if not any(entry.explanations for entry in entries):
+                raise InputError("none of the texts could be explained: there is nothing to put on a page")
+            yield page_of(entries, self.about, **chosen).encode()
         elif self.format == "table":
             page = io.StringIO()
-            _tables(results, Console(file=page, width=FILE_WIDTH, color_system=None), self.look)
+            _tables(results, Console(file=page, width=FILE_WIDTH, color_system=None), look)
             yield page.getvalue().encode()
         else:
-            yield _figure(results, self.format, self.look)
+            from limelight.render.figure.figure import figure_of
+            from limelight.render.figure.figure import written as written_figure
+
+            answered = [result for result in results if result.explanations]
+            if len(answered) != 1:
+                texts = f"a figure shows one text, and these are {len(answered)}"
+                raise InputError(f"{texts}: give one, or use --format html")
+            yield written_figure(figure_of(answered[0].explanations, **chosen), self.format)
 
 
 class _Output(Console):
@@ -113,43 +134,7 @@ def _heading(result: Entry, console: Console) -> Text:
     return Text.assemble((f"{line} {visible(str(result.id))}", "bold"), f"  {visible(beginning)}")
 
 
-def _json(result: Entry) -> bytes:
-    written = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False)
-    return "".join(map(_json_letter, written)).encode() + b"\n"
-
-
 @cache
 def _json_letter(letter: str) -> str:
     """What acts on a terminal, and half of a surrogate pair, as JSON spells it: the same value."""
     return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
-
-
-def _csv(results: Iterable[Entry], look: Look) -> Iterator[bytes]:
-    from limelight.render.csv_table import header, table_rows
-
-    yield header().encode()
-    for result in results:
-        yield table_rows(result.id, result.explanations, look.top, look.order).encode()
-
-
-def _page(results: Iterable[Entry], about: Mapping[str, str], look: Look) -> bytes:
-    from limelight.render.html.page import page_of
-
-    entries = list(results)
-    if not any(entry.explanations for entry in entries):
-        raise InputError("none of the texts could be explained: there is nothing to put on a page")
-    return page_of(entries, about, **_chosen(look)).encode()
-
-
-def _figure(results: Iterable[Entry], format: FigureFormat, look: Look) -> bytes:
-    from limelight.render.figure.figure import figure_of, written
-
-    answered = [result for result in results if result.explanations]
-    if len(answered) != 1:
-        raise InputError(f"a figure shows one text, and these are {len(answered)}: give one, or use --format html")
-    return written(figure_of(answered[0].explanations, **_chosen(look)), format)
-
-
-def _chosen(look: Look) -> dict[str, Any]:
-    """How many words, and in which order; what was not said is left to each view."""
-    return {name: value for name, value in (("top", look.top), ("order", look.order)) if value is not None}

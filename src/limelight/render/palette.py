@@ -109,11 +109,9 @@ def shades(explanation: Explanation, weights: Floats, significant: npt.NDArray[n
         return [Shade(hue_of(explanation, float(w)), int(own)) for w, own in zip(weights, significant, strict=True)]
     finite = np.where(np.isfinite(weights) & significant, weights, 0.0)
     largest = float(np.abs(finite).max(initial=0.0))
-    return [Shade(hue_of(explanation, w), _level(w, largest)) for w in map(float, finite)]
-
-
-def _level(weight: float, largest: float) -> int:
-    return max(round(abs(weight) / largest * LEVELS), 1) if weight else 0
+    return [
+        Shade(hue_of(explanation, w), max(round(abs(w) / largest * LEVELS), 1) if w else 0) for w in map(float, finite)
+    ]
 
 
 def legend(explanations: Iterable[Explanation]) -> list[tuple[Hue, str]]:

@@ -37,8 +37,8 @@ def curves(request: CurveRequest, site: Site, job: Job) -> dict[str, Any]:
     sizes, progress = _sizes(len(features)), JobProgress(job)
     kept = {name: _sets(order, sizes) for name, order in orders.items()}
     game = _game_along(resolved)
-    drawn = [] if game is not None else _random_orders(request.seed, len(features), sizes)
-    rows = [*kept.values(), *drawn]
+    random, orders_drawn = np.random.default_rng([request.seed, len(features)]), _ORDERS if game is None else 0
+    rows = [*kept.values(), *(_sets(random.permutation(len(features)), sizes) for _ in range(orders_drawn))]
     progress.begin("removing words", sum(map(len, rows)))
     logits = check_removal(view, request.removal).game(features, request.removal, progress)(np.concatenate(rows))
     tables = quantity.of(logits).reshape(len(rows), len(sizes))
@@ -76,11 +76,6 @@ def _sets(order: Integers, sizes: Integers) -> Coalitions:
     place = np.argsort(order)
     kept: Coalitions = place[None, :] >= sizes[:, None]
     return kept
-
-
-def _random_orders(seed: int, features: int, sizes: Integers) -> list[Coalitions]:
-    generator = np.random.default_rng([seed, features])
-    return [_sets(generator.permutation(features), sizes) for _ in range(_ORDERS)]
 
 
 def _game_along(resolved: Resolved) -> RatioGame | None:

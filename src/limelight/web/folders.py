@@ -83,7 +83,7 @@ class ServedCorpus:
     def texts(self, request: TextsRequest) -> dict[str, Any]:
         with self._lock:
             table = self._corpus.texts(**request.model_dump()).to_dict()
-        lines = [{name: _visible(value) for name, value in line.items()} for line in table["lines"]]
+        lines = [{k: visible(v) if isinstance(v, str) else v for k, v in line.items()} for line in table["lines"]]
         return {"asked": request.model_dump(), **table, "lines": lines}
 
     def words(self, request: WordsRequest) -> dict[str, Any]:
@@ -110,10 +110,6 @@ class ServedCorpus:
             "comparison": None if first is None else Comparison(found.explanations).to_dict(),
             "errors": {method: visible(error) for method, error in found.errors.items()},
         }
-
-
-def _visible(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
 
 
 def evaluation_view(folder: Path) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def add_routes(app: FastAPI, site: Site, jobs: Jobs) -> None:
     @app.post(f"{ROOT}/explain", responses=_JSON)
     async def explain(body: ExplainRequest, request: Request) -> Response:
         """Why it says so, by one method or several: the numbers of `limelight explain --format json`."""
-        return json_response(await answered(request, jobs, _lane(body), lambda job: explained(body, site, job)))
+        # One method is what a typing hand waits for; several take their time.
+        lane: Lane = "quick" if body.methods is not None and len(body.methods) == 1 else "long"
+        return json_response(await answered(request, jobs, lane, lambda job: explained(body, site, job)))
 
     @app.post(f"{ROOT}/compare", responses=_EVENTS)
     async def compare(body: ExplainRequest, request: Request) -> Response:
@@ -133,8 +135,3 @@ def _add_folders(app: FastAPI, site: Site, jobs: Jobs) -> None:
         if site.evaluation is None:
             raise refusals.Refusal(404, "this server was started without an evaluation: give it one by --evaluation")
         return json_response(site.evaluation)
-
-
-def _lane(body: ExplainRequest) -> Lane:
-    """One method is what a typing hand waits for; several take their time."""
-    return "quick" if body.methods is not None and len(body.methods) == 1 else "long"

@@ -240,7 +240,7 @@ def _coloured(explanation: Explanation, parts: Sequence[Piece], *, is_long: bool
             continue
         if groups is not None and (group := owner.get(piece.feature)) is not None and group != at:
             at = group
-            yield _Run(drawable(_minus(groups.written(group))), groups.shades[group], size=_SMALL - 1)
+            yield _Run(drawable(groups.written(group).replace("-", "−")), groups.shades[group], size=_SMALL - 1)
             yield _Run(SPACE)
         unknown = piece.feature in words.unknown
         yield _Run(drawable(piece.text), words.shades[piece.feature], unknown=unknown)
@@ -276,10 +276,6 @@ def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     for remark in said:
         drawing.flow(_words(remark, size=_SMALL), line=_SMALL_LINE)
     drawing.skip(_GAP / 2)
-
-
-def _minus(number: str) -> str:
-    return number.replace("-", "−")
 
 
 # ── bars ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

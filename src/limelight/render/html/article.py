@@ -105,7 +105,8 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     yield '<div class="asked">'
     yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
     yield from _strongest(drawn, setting)
-    yield _legend(drawn, setting)
+    entries = (f"<span>{entry}</span>" for entry in _legend(drawn, inline=inline))
+    yield f'<p class="legend quiet">{_BETWEEN.join(entries)}</p>'
     given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
     yield f'<div class="rows"{given}>'
     chosen = to_be_seen_once(explanations) if is_long else None
@@ -137,7 +138,10 @@ def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
             ending = ending_of(explanation)
             ended = "" if ending is None else f'<div class="quiet">{safe(ending)}</div>'
             verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in explanation.warnings)
-            yield f'<tr data-m="{m}"><th{left}>{_name(explanation)}</th><td{left}>{words}{ended}{verdict}</td></tr>'
+            sign = "" if explanation.signed else ", no sign"
+            computed = f'<small class="quiet">{safe(accuracy_in_words(explanation))}{sign}</small>'
+            name = f"<strong>{isolated(explanation.method_label)}</strong> {computed}"
+            yield f'<tr data-m="{m}"><th{left}>{name}</th><td{left}>{words}{ended}{verdict}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -156,42 +160,24 @@ def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
             yield f'<small class="quiet">{rest}</small>'
 
 
-def _name(explanation: Explanation) -> str:
-    sign = "" if explanation.signed else ", no sign"
-    return (
-        f"<strong>{isolated(explanation.method_label)}</strong> "
-        f'<small class="quiet">{safe(accuracy_in_words(explanation))}{sign}</small>'
-    )
-
-
-def _legend(drawn: Sequence[HtmlText], setting: Setting) -> str:
-    entries = (f"<span>{entry}</span>" for entry in _legend_entries(drawn, inline=setting.level is None))
-    return f'<p class="legend quiet">{_BETWEEN.join(entries)}</p>'
-
-
-def _legend_entries(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
+def _legend(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
     """True for what is shown: only what occurs is named."""
     explanations = [own.explanation for own in drawn]
+    sampled = any(explanation.stderr is not None for explanation in explanations)
     for hue, meaning in legend(explanations):
         steps = range(LEVELS // 4, LEVELS + 1, LEVELS // 4)
         swatch = "".join(coloured("\u2002", Shade(hue, step), inline=inline) for step in steps)
         yield f"{swatch} {isolated(meaning)}{' (underlined unless faint)' if hue == 'orange' else ''}"
     yield "the deeper, the larger within its row"
     if any(not own.words.significant.all() for own in drawn):
-        yield f"without colour: not distinguishable from 0{_false_discoveries(drawn)}"
+        noise = " (of the coloured words of a sampled row at most 5 % are expected to be noise)" if sampled else ""
+        yield f"without colour: not distinguishable from 0{noise}"
     if any(own.words.unknown for own in drawn):
         yield '<span class="u">dotted</span>: the model does not know the word'
-    if any(explanation.stderr is not None for explanation in explanations):
+    if sampled:
         yield ABOUT_INTERVALS
-    outputs = dict.fromkeys(str(e.parameters["output"]) for e in explanations if "output" in e.parameters)
-    if outputs:
+    if outputs := dict.fromkeys(str(e.parameters["output"]) for e in explanations if "output" in e.parameters):
         yield f"weights are in units of the {safe(' or '.join(outputs))}"
-
-
-def _false_discoveries(drawn: Sequence[HtmlText]) -> str:
-    if all(own.explanation.stderr is None for own in drawn):
-        return ""
-    return " (of the coloured words of a sampled row at most 5 % are expected to be noise)"
 
 
 def _row(own: HtmlText, m: int) -> str:
