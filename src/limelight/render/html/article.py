@@ -204,14 +204,14 @@ def _cells(explanation: Explanation, model: RowModel) -> Iterator[str]:
         yield f'<td class="{look}"{bar}>{number(model.written(j))}</td>'
 
 
-def _numbers(title: str, kind: str, columns: Sequence[tuple[Explanation, RowModel]]) -> Iterator[str]:
+def _numbers(title: str, kind: str, columns: Sequence[tuple[Explanation, RowModel]]) -> list[str]:
     _, first = columns[0]
     heads = [first.thing, *(isolated(explanation.method_label) for explanation, _ in columns)]
     cells = map("".join, zip(*(_cells(*column) for column in columns), strict=True))
     return _table(title, kind, heads, zip(first.names, cells, strict=True))
 
 
-def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
+def _facts(explanations: Sequence[Explanation]) -> list[str]:
     """How each method was asked, and what it says of itself."""
     rows = []
     for name, explanation in zip(_names(explanations), explanations, strict=True):
@@ -228,14 +228,16 @@ def _facts(explanations: Sequence[Explanation]) -> Iterator[str]:
     return _table("How each was computed", "facts", heads, rows)
 
 
-def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str]]) -> list[str]:
     """A table behind its title. Heads and cells are markup, the names of rows are not."""
-    yield f"<details><summary>{title}</summary>"
-    yield f'<div class="scroll" role="region" aria-label="{title}" tabindex="0"><table class="{kind}"><thead><tr>'
-    yield from (f'<th scope="col">{head}</th>' for head in heads)
-    yield "</tr></thead><tbody>"
-    yield from (f"<tr><th>{isolated(name)}</th>{cells}</tr>" for name, cells in rows)
-    yield "</tbody></table></div></details>"
+    return [
+        f"<details><summary>{title}</summary>",
+        f'<div class="scroll" role="region" aria-label="{title}" tabindex="0"><table class="{kind}"><thead><tr>',
+        *(f'<th scope="col">{head}</th>' for head in heads),
+        "</tr></thead><tbody>",
+        *(f"<tr><th>{isolated(name)}</th>{cells}</tr>" for name, cells in rows),
+        "</tbody></table></div></details>",
+    ]
 
 
 def _names(explanations: Sequence[Explanation]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
@@ -25,28 +25,26 @@ def policy(script: str = SCRIPT) -> str:
     )
 
 
-def page_head(title: str, style: str, policy: str, schemes: str | None = "light dark") -> Iterator[str]:
+def page_head(title: str, style: str, policy: str, schemes: str | None = "light dark") -> list[str]:
     """The lines before the body. The title is markup, the policy says what the page may do, and `schemes` which colour
     schemes its style has; None where the style says so itself."""
-    yield "<!DOCTYPE html>"
-    yield '<html lang="en">'
-    yield "<head>"
-    yield '<meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    if schemes is not None:
-        yield f'<meta name="color-scheme" content="{schemes}">'
-    yield f"<title>{title}</title>"
-    yield f"<style>{style}</style>"
-    yield "</head>"
+    return [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        *([] if schemes is None else [f'<meta name="color-scheme" content="{schemes}">']),
+        f"<title>{title}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+    ]
 
 
-def page_footer(about: Mapping[str, str], *before: str) -> Iterator[str]:
+def page_footer(about: Mapping[str, str], *before: str) -> list[str]:
     """What a page is about, and what made it; `before` are lines of markup that come first."""
     from limelight import __version__
 
-    yield '<footer class="quiet">'
-    yield from before
-    yield from (f"<p>{safe(name)}: {isolated(value)}</p>" for name, value in about.items())
-    yield f"<p>made by limelight {safe(__version__)}</p>"
-    yield "</footer>"
+    said = (f"<p>{safe(name)}: {isolated(value)}</p>" for name, value in about.items())
+    return ['<footer class="quiet">', *before, *said, f"<p>made by limelight {safe(__version__)}</p>", "</footer>"]
