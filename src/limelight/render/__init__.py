@@ -1,1 +1,1 @@
-"""What people see: terminal, pages, figures and tables."""
+"""Terminal, pages, figures and tables: all that people see."""

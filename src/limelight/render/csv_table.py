@@ -55,7 +55,7 @@ def _written(rows: list[list[object]]) -> str:
 
 
 def safe_cell(value: str | None) -> str:
-    """What a stranger may have written, which nothing will run."""
+    """A cell that no spreadsheet runs, whatever a stranger has written."""
     text = value or ""
     return ("'" if text.startswith(_FORMULA) else "") + visible(text)
 
@@ -82,5 +82,5 @@ def _rows(explanation: Explanation, top: int | None, order: Order) -> Iterator[l
 
 
 def _number(value: float) -> str:
-    """With all its digits; empty where it is none."""
+    """A number with all its digits; empty for NaN."""
     return "" if math.isnan(value) else repr(value)

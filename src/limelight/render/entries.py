@@ -52,7 +52,7 @@ class Entry:
 
 
 def format_of(asked: Format | None, out: Path | None) -> Format:
-    """What was asked for, or what the name of the file promises; it is an error where the two differ.
+    """The format that was asked for or that the file's name promises; an error where the two differ.
 
     A name without an ending promises nothing.
     """

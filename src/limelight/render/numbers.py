@@ -64,7 +64,7 @@ def said_of_winner(prediction: Prediction) -> str:
 
 
 def value(number: float) -> str:
-    """What a regression gives."""
+    """The number that a regression gives."""
     return f"{number:,.6g}"
 
 
@@ -105,7 +105,7 @@ _SENTENCES = {
 }
 """How numbers that methods say of themselves are told, by their keys; all others by their own name."""
 _TOLD_ELSEWHERE = ("warnings", "barely_moves", "unknown", "rounding", "error")
-"""What views have a place of their own for: the verdict, the words with a mark, the accuracy in words."""
+"""Diagnostics that views have a place of their own for: the verdict, unknown words, the accuracy in words."""
 _FOR_PROGRAMS = (
     "nodes",
     "intercept_error",
@@ -117,11 +117,11 @@ _FOR_PROGRAMS = (
     "freedom",
     "noise_alone",
 )
-"""What says more of a computation than of its result: it is in the JSON."""
+"""Diagnostics of a computation rather than of its result: they are in the JSON."""
 
 
 def diagnosis(explanation: Explanation) -> str | None:
-    """What a method says of its own fit, in one line; None where it says nothing."""
+    """A method's diagnostics of its own fit, in one line; None where it has none."""
     diagnostics = {
         name: value
         for name, value in explanation.diagnostics.items()

@@ -32,14 +32,14 @@ _BEGINNING = 60
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where results go, in which form, and how they look there."""
+    """The place where results go, their form, and how they look there."""
 
     format: Format = "table"
     out: Path | None = None
     look: Look = field(default_factory=Look)
     colour: Colour = "auto"
     about: Mapping[str, str] = field(default_factory=dict)
-    """What a page says of how it was made."""
+    """Facts that a page states of how it was made."""
 
     def deliver(self, results: Iterable[Entry]) -> None:
         """Each result as it comes to a terminal or pipe; all of them at once to a file."""
@@ -136,5 +136,5 @@ def _heading(result: Entry, console: Console) -> Text:
 
 @cache
 def _json_letter(letter: str) -> str:
-    """What acts on a terminal, and half of a surrogate pair, as JSON spells it: the same value."""
+    """A letter of JSON; escaped where it acts on a terminal or is half of a surrogate pair, which is the same value."""
     return letter if visible(letter) == letter else json.dumps(letter)[1:-1]

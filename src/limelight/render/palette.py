@@ -64,7 +64,7 @@ class Theme:
         return {"blue": self.blue, "orange": self.orange, "grey": self.grey}[hue]
 
     def background(self, shade: Shade) -> Rgb:
-        """What a word stands on; `ink` is readable on each of them."""
+        """The colour behind a word; `ink` is readable on each of them."""
         red, green, blue = (
             round(p + shade.depth * (d - p)) for p, d in zip(self.paper, self.deepest(shade.hue), strict=True)
         )
@@ -115,7 +115,7 @@ def shades(explanation: Explanation, weights: Floats, significant: npt.NDArray[n
 
 
 def legend(explanations: Iterable[Explanation]) -> list[tuple[Hue, str]]:
-    """What each colour that may occur means, in words; label names are as they were given."""
+    """The meaning in words of each colour that may occur; label names are as they were given."""
     said: dict[Hue, set[str]] = {}
     for explanation in explanations:
         for weight in (1.0, -1.0) if explanation.signed else (0.0,):

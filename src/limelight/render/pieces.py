@@ -47,7 +47,7 @@ def pieces(text: str, spans: Sequence[Sequence[Span]]) -> list[Piece]:
 
 
 def without_tail(drawn: Sequence[Piece]) -> list[Piece]:
-    """The same, but where a long rest belongs to no feature (the text was cut there), "[…]".
+    """Pieces with "[…]" in place of a long rest that belongs to no feature: the text was cut there.
 
     A row per method would otherwise repeat all that no method has read. A text without any feature is the context of
     the other one of a pair, and is shown.

@@ -1,4 +1,4 @@
-"""What every view draws of an explanation: which weights are significant, how deep their colours are, in which order.
+"""The content of every view of an explanation: significant weights, depths of colours, names, orders.
 
 All of it follows from the explanation alone: a result that was saved is drawn without its model.
 """
@@ -24,7 +24,7 @@ from limelight.render.palette import Shade, shades
 Order = Literal["weight", "signed", "text"]
 """The strongest first; from the most for to the most against; as they stand in the text."""
 SIDES = ("1st", "2nd")
-"""What the texts of a pair are called."""
+"""Names of the two texts of a pair."""
 LONG_TEXT = 60
 """Words from which a text is coloured once at first, and not in as many copies as there are methods."""
 _THINGS = {"words": "word", "occurrences": "word", "sentences": "sentence", "phrases": "phrase", "spans": "passage"}
@@ -50,14 +50,14 @@ class RowModel:
     digits: Digits
     signed: bool
     thing: str
-    """What one of them is called: a word, a sentence."""
+    """The noun for one of them: word, sentence."""
 
     def __len__(self) -> int:
         return len(self.weights.features)
 
     @property
     def significant(self) -> npt.NDArray[np.bool_]:
-        """Which weights are distinguishable from zero."""
+        """True for weights that are distinguishable from zero (d,)."""
         return self.significance.significant
 
     @cached_property
@@ -131,7 +131,7 @@ def row_names(
     comparison: Sequence[Explanation],
     label: Callable[[Explanation], str] = lambda explanation: explanation.method_label,
 ) -> list[str]:
-    """What each explanation is called among others: by its method, by what was asked, or by both."""
+    """Names of explanations beside each other: by method, by what was asked, or by both."""
     asked = [asked_in_words(explanation) for explanation in comparison]
     if len(set(asked)) == 1:
         return [label(explanation) for explanation in comparison]

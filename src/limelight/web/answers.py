@@ -38,13 +38,13 @@ MEDIA = {
     "png": "image/png",
     "svg": "image/svg+xml",
 }
-"""What each form of a file is to a browser."""
+"""Media types of the forms of a file."""
 _drawing = threading.Lock()
 """matplotlib draws one figure at a time."""
 
 
 def predicted(request: TextRequest, site: Site) -> dict[str, Any]:
-    """What the model says of a text."""
+    """The prediction for a text."""
     return {"asked": echo(request, site), **drawn_prediction(predict(view_of(request, site)))}
 
 
@@ -63,7 +63,7 @@ def explained(request: ExplainRequest, site: Site, job: Job) -> dict[str, Any]:
 
 
 def explained_in_steps(request: ExplainRequest, site: Site, job: Job) -> None:
-    """The same as events: what is asked, then each row as it comes, sampled ones again and again as they settle.
+    """All methods as events: the question, then each row as it comes, sampled ones again and again as more is drawn.
 
     A method that cannot be asked says so in its own row, and the others go on.
     """
@@ -115,7 +115,7 @@ def exported(request: ExportRequest) -> bytes:
 
 
 def removed(request: RemoveRequest, site: Site) -> dict[str, Any]:
-    """What the model says without some features, beside what it says of the whole text."""
+    """The prediction without some features, beside that for the whole text."""
     resolved = looked_at(request, site)
     view, features, quantity = resolved.view, resolved.features, resolved.questions[0].quantity
     kept = np.ones((2, len(features)), dtype=bool)

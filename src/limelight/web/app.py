@@ -108,7 +108,7 @@ def _of_http(request: Request, error: Exception) -> Response:
 
 
 def _of_validation(request: Request, error: Exception) -> Response:
-    """Which fields are wrong, and how."""
+    """The fields that are wrong, and how."""
     found: list[Any] = list(error.errors()) if isinstance(error, RequestValidationError) else []
     said = [f"{_place(one['loc'])} {_SAID.get(one['type'], one['msg'][:1].lower() + one['msg'][1:])}" for one in found]
     more = f" (and {len(said) - _ERRORS_SHOWN} more)" if len(said) > _ERRORS_SHOWN else ""

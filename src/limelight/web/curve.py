@@ -72,7 +72,7 @@ def _sizes(features: int) -> Integers:
 
 
 def _sets(order: Integers, sizes: Integers) -> Coalitions:
-    """What is kept when the first so many of an order are gone."""
+    """The features that are kept when the first so many of an order are gone."""
     place = np.argsort(order)
     kept: Coalitions = place[None, :] >= sizes[:, None]
     return kept

@@ -67,7 +67,7 @@ class ServedCorpus:
         return cls(open_corpus(folder))
 
     def described(self) -> dict[str, Any]:
-        """What it is of, and what can be asked of it."""
+        """The corpus, and what can be asked of it."""
         corpus = self._corpus
         with self._lock:
             questions = [own._asdict() for own in corpus.summary.questions]

@@ -50,7 +50,7 @@ class Job:
         self._ends = time.monotonic() + self._seconds
 
     def stop(self) -> None:
-        """What waits is dropped; what runs ends at its next step."""
+        """Drop a job that waits; one that runs ends at its next step."""
         self._stop.set()
         if self.future is not None:
             self.future.cancel()

@@ -1,4 +1,4 @@
-"""What a request is answered with where it cannot be served: a status and one sentence that says what to do."""
+"""Answers to requests that cannot be served: a status and one sentence that says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request asks: its fields, their types and limits, and the library's question that it stands for."""
+"""Requests: their fields, types and limits, and the library's question that each stands for."""
 
 from __future__ import annotations
 

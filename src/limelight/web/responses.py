@@ -31,13 +31,13 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
 
 
 def client_of(request: Request) -> str:
-    """Who asks: an address, and the page's own name for itself; pages of one machine count apart."""
+    """The name of a client: its address, and the page's own name for itself; pages of one machine count apart."""
     address = request.client.host if request.client is not None else ""
     return f"{address} {request.headers.get(_CLIENT, '')[:_LONGEST_CLIENT]}"
 
 
 async def answered(request: Request, jobs: Jobs, lane: Lane, work: Callable[[Job], Any]) -> Any:
-    """What a job gives; it is stopped where the client goes away."""
+    """The result of a job, which is stopped when the client goes away."""
     job = jobs.start(client_of(request), lane, work)
     assert job.future is not None
     result = asyncio.wrap_future(job.future)

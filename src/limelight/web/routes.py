@@ -98,7 +98,7 @@ def add_routes(app: FastAPI, site: Site, jobs: Jobs) -> None:
 
 
 def _add_folders(app: FastAPI, site: Site, jobs: Jobs) -> None:
-    """What was computed before the server was started."""
+    """Routes of what was computed before the server was started."""
 
     def corpus() -> ServedCorpus:
         if site.corpus is None:

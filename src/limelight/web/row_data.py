@@ -1,4 +1,4 @@
-"""What a page draws of an explanation, as numbers and words that are ready for it: one palette, one way of writing.
+"""Data that a page draws of an explanation, as numbers and words that are ready for it.
 
 Names, labels and sentences are made visible here: nothing that acts instead of being seen reaches the page.
 """
@@ -63,7 +63,7 @@ def drawn_row(explanation: Explanation) -> Drawing:
         "written": [level.written(j).replace("-", "−") for j in range(len(explanation))],
         "told": level.significant.tolist(),
         "half_width": numbers_written(half),
-        "settled": settled(explanation, half).tolist(),
+        "settled": _stable(explanation, half).tolist(),
         "unknown": sorted(level.unknown),
         "accuracy": accuracy_in_words(explanation),
         "asked": times(explanation.evaluations) if explanation.evaluations else "",
@@ -75,11 +75,11 @@ def drawn_row(explanation: Explanation) -> Drawing:
     }
 
 
-def settled(explanation: Explanation, half_width: Floats) -> Any:
-    """Which words are settled: those that a run says so of that drew until they are.
+def _stable(explanation: Explanation, half_width: Floats) -> Any:
+    """True for words that are stable, as a run states that drew until they are.
 
-    Of other runs those that more samples would not draw otherwise: the interval is within one step of colour, or there
-    is none.
+    In other runs they are the words that more samples would not draw otherwise: those without an interval, or with one
+    within one step of colour.
     """
     if explanation.stderr is None:
         return np.ones(len(explanation), dtype=bool)

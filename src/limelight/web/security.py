@@ -1,4 +1,4 @@
-"""Who may ask: what stands between the network and the interface.
+"""The door between the network and the interface: who may ask.
 
 A page of another site can send requests to a server on this machine from the browser of whoever looks at it. It cannot
 forge the headers that say so: a foreign `Host` is a name that was rebound to this machine, a foreign `Origin` or
@@ -31,7 +31,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-"""What the page may do: run and fetch what this server gives, nothing inline, nothing from elsewhere."""
+"""The policy of the page: it runs and fetches what this server gives, nothing inline, nothing from elsewhere."""
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -87,7 +87,7 @@ class Door:
                 raise Refusal(415, "a request must be application/json in UTF-8: set its Content-Type so")
 
     def _check_site(self, method: str, path: str, host: str, headers: dict[str, str]) -> None:
-        """That it does not come from another site's page; the page itself may be the target of a link anywhere."""
+        """Refuse requests of another site's page; the page itself may be the target of a link anywhere."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         ours = origin is None or origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
         is_link = method == "GET" and path == "/" and headers.get("sec-fetch-mode") == "navigate"
@@ -192,6 +192,6 @@ async def refuse(refusal: Refusal, send: Send) -> None:
 
 
 def report(error: BaseException) -> None:
-    """Where it happened, without a word of what it says."""
+    """Print where an error happened, without a word of what it says."""
     places = "".join(traceback.format_list(list(traceback.extract_tb(error.__traceback__))[-6:]))
     print(f"limelight serve: {type(error).__name__}\n{places}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a server serves: models by name, a corpus and an evaluation where it was given them, and its limits."""
+"""The things that a server serves: models by name, a corpus and an evaluation where it was given them, its limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PROBE = "a b"
 """A text that every model reads: what can be asked of its view can be asked of all."""
 _LIVE = "shapley"
-"""What colours follow a typing hand by, where it is free of sampling and quick."""
+"""The method whose colours follow a typing hand, where it is free of sampling and quick."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Served:
         return reads_pairs(self.model)
 
     def described(self) -> dict[str, Any]:
-        """What a page needs to know before it asks."""
+        """Facts that a page needs before it asks."""
         view = view_of(self.model, (_PROBE, _PROBE) if self.pairs else _PROBE)
         removals: Sequence[Removal] = view.removals if isinstance(view, Perturbable) else ()
         kind: Kind = view.kind
@@ -73,7 +73,7 @@ class Site:
         self.corpus, self.evaluation = corpus, evaluation
         self._described = [served.described() for served in models]
         self.id = secrets.token_urlsafe(16)
-        """Of this run of the server: two runs may give one name to two models, and so may share no numbers."""
+        """The name of this run of the server: two runs may give one name to two models, and so may share no numbers."""
 
     @property
     def first(self) -> str:
@@ -81,7 +81,7 @@ class Site:
         return next(iter(self._models))
 
     def model(self, name: str | None) -> Served:
-        """By its name; the first where none is named."""
+        """A model by its name; the first where none is named."""
         return self._models[known_name("model", name, self._models) if name is not None else self.first]
 
     def view(self, served: Served, text: Text) -> View:
@@ -89,7 +89,7 @@ class Site:
         return self._view(served.name, text)
 
     def described(self) -> dict[str, Any]:
-        """What there is to ask."""
+        """Everything that can be asked."""
         from limelight import __version__
 
         limits = self.limits

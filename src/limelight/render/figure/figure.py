@@ -125,7 +125,7 @@ class _Run:
 
 @dataclass
 class _Drawing:
-    """What is drawn, in inches from the upper left corner; how high the figure is, is known at the end."""
+    """Letters placed in inches from the upper left corner; the figure's height is known at the end."""
 
     height: float = _GAP / 2
     _placed: list[tuple[float, float, _Run]] = field(default_factory=list)
@@ -152,7 +152,7 @@ class _Drawing:
         self.height += height
 
     def figure(self) -> Plot:
-        """With all that was placed; there is room for the rest."""
+        """A figure with all that was placed, and room for the rest."""
         figure = Plot(figsize=(_WIDTH, self.height), facecolor=hex_of(LIGHT.paper))
         inches = figure.dpi_scale_trans
         for x, y, run in self._placed:
@@ -264,7 +264,7 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
 
 
 def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
-    """What a reader must know: notices, verdicts, letters that are missing."""
+    """Notices, verdicts and missing letters: all that a reader must know."""
     names = row_names(explanations)
     said = notices_of(explanations, names)
     for name, explanation in zip(names, explanations, strict=True):

@@ -20,7 +20,7 @@ from limelight.core.sanitize import visible
 BOX = "□"
 CUT = "…"
 _UNSEEN = frozenset("\u200c\u200d\ufe0e\ufe0f")
-"""What only shapes its neighbours: left out where no font has it."""
+"""Characters that only shape their neighbours: left out where no font has them."""
 _GENERIC = ("sans-serif", "serif", "monospace", "cursive", "fantasy")
 _FINE = 10
 """Widths are measured in tenths of a point: letters are fitted to whole dots."""

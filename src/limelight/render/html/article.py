@@ -30,7 +30,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class Setting:
-    """Where an article stands: in a page of its own (`level` of its first heading), or in somebody else's notebook.
+    """Place of an article: a page of its own (`level` of its first heading), or somebody else's notebook.
 
     A notebook's own headings are its table of contents: a fragment adds none to it, and has its colours at the words.
     `top` words of each method are listed as its strongest, in this `order`; the table has all words and can be sorted.
@@ -57,7 +57,7 @@ def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[s
 
 
 def headline(prediction: Prediction) -> str:
-    """What the model says, in a few words, ready for HTML."""
+    """The prediction in a few words, ready for HTML."""
     if prediction.kind == "multi-label":
         return ", ".join(map(isolated, prediction.assigned)) or "none of the labels"
     return f"{isolated(prediction.label)} · {safe(said_of_winner(prediction))}"
@@ -146,7 +146,7 @@ def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
 
 
 def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
-    """Of the outer level first, where there are two."""
+    """The strongest words as markup; those of the outer level first, where there are two."""
     levels = levels_of(own.explanation)
     if not any(level.significant.any() for level in levels):
         yield own.words.none_significant
@@ -241,7 +241,7 @@ def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str
 
 
 def _names(explanations: Sequence[Explanation]) -> list[str]:
-    """What each explanation is called among those of all questions: by its method, and its label where these differ."""
+    """Names of explanations among those of all questions: by method, and by label where these differ."""
     if len({explanation.target for explanation in explanations}) == 1:
         return [explanation.method_label for explanation in explanations]
     return [f"{explanation.method_label}, {asked_in_words(explanation)}" for explanation in explanations]

@@ -1,4 +1,4 @@
-"""What comes from strangers, made safe to stand in HTML: as the content of an element or in a quoted attribute."""
+"""Strings of strangers made safe to stand in HTML, as content of an element or in a quoted attribute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def isolated(name: object) -> str:
 
 
 def number(written: str) -> str:
-    """With a real minus sign, as wide as a plus."""
+    """A written number with a real minus sign, as wide as a plus."""
     return safe(written.replace("-", "−"))
 
 

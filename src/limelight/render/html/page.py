@@ -37,7 +37,7 @@ def page(explanations: Sequence[Explanation], about: Mapping[str, str] | None = 
 def page_of(
     entries: Sequence[Entry], about: Mapping[str, str] | None = None, *, top: int = 5, order: Order = "weight"
 ) -> str:
-    """The same of several texts, which may have names, and of which some may have failed.
+    """A complete page of several texts, which may have names, and of which some may have failed.
 
     `top` words of each method are listed as its strongest, in this order.
     """
@@ -62,7 +62,7 @@ def page_of(
 
 
 def fragment(explanations: Sequence[Explanation]) -> str:
-    """The same content to put into another page, such as a notebook's."""
+    """The content of a page to put into another page, such as a notebook's."""
     _check(explanations)
     parts = [f"<style>\n{fragment_stylesheet()}\n</style>", '<div class="limelight">']
     for _, members in groupby(explanations, key=lambda e: e.text):

@@ -1,4 +1,4 @@
-"""What every page that stands alone has around its content: the head, and a footer that says how it was made."""
+"""The frame of every page that stands alone: its policy, its head, and a footer that says how it was made."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from importlib import resources
 from limelight.render.html.escaping import isolated, safe
 
 SCRIPT = "\n" + resources.files(__package__).joinpath("page.js").read_text("utf-8")
-"""What a page adds where scripts run: a word in all rows at once, sorting, hiding methods, switching the label. Without
-it nothing is missing but the convenience."""
+"""The script of a page: a word in all rows at once, sorting, hiding methods, switching the label. Without it nothing is
+missing but the convenience."""
 
 
 @cache
 def policy(script: str = SCRIPT) -> str:
-    """What a page may do: use its own styles and one script, known by its hash; nothing is fetched or sent."""
+    """The policy of a page: it may use its own styles and one script, known by its hash; nothing is fetched or sent."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         "default-src 'none'; style-src 'unsafe-inline'; "
@@ -43,7 +43,7 @@ def page_head(title: str, style: str, policy: str, schemes: str | None = "light 
 
 
 def page_footer(about: Mapping[str, str], *before: str) -> list[str]:
-    """What a page is about, and what made it; `before` are lines of markup that come first."""
+    """A footer: facts about the page, and what made it; `before` are lines of markup that come first."""
     from limelight import __version__
 
     said = (f"<p>{safe(name)}: {isolated(value)}</p>" for name, value in about.items())

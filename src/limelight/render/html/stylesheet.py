@@ -62,7 +62,7 @@ def _sheet(dark: str, important: str) -> str:
 
 
 def _shade_rules(scope: str, offset: str, important: str = "") -> list[str]:
-    """What a word of each shade stands on, and which shades are underlined, so far below the letters."""
+    """Rules for the background of each shade, and for shades that are underlined, so far below the letters."""
     words = [f"{scope}.{name} {{background: var(--{name}){important}}}" for name in map(shade_class, _SHADES)]
     lines = ", ".join(f"{scope}.{shade_class(shade)}" for shade in _SHADES if shade.underlined)
     return [*words, f"{lines} {{text-decoration: underline 2px; text-underline-offset: {offset}}}"]

@@ -42,7 +42,7 @@ class HtmlText:
         return cls(explanation, row_model(explanation), group_model(explanation), inline, aligned)
 
     def feature(self, text: str, j: int) -> str:
-        """What is written of one feature: a word, or a shortened sentence."""
+        """One feature in its colour: a word, or a shortened sentence."""
         return coloured(text, self.words.shades[j], inline=self.inline, unknown=j in self.words.unknown)
 
     def text(self) -> str:

@@ -96,7 +96,7 @@ class _Page:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each explanation is called here."""
+        """The name of each explanation."""
         return [self.style.plain(visible(name)) for name in row_names(self.comparison, self.style.label)]
 
     @cached_property
@@ -152,7 +152,7 @@ class _Page:
         return Text.assemble((self.style.plain("━") * full, colour), track)
 
     def _question(self) -> Text:
-        """What is being explained."""
+        """The question that is answered."""
         first, prediction = self.comparison[0], self.comparison[0].prediction
         moves = prediction.kind == "regression"
         text = Text()

@@ -19,7 +19,7 @@ from limelight.render.palette import DARK, LEVELS, LIGHT, Hue, Rgb, Shade, Theme
 from limelight.render.row_model import RowModel
 
 Background = Literal["auto", "light", "dark"]
-"""What a terminal's background is like; auto: what it says of itself."""
+"""Background of a terminal; auto: as it says of itself."""
 
 WARNING = "bold rgb(215,0,175)"
 """A verdict: readable on black and on white, and among 256 colours; of sixteen magenta comes closest to that."""
@@ -54,7 +54,7 @@ _MANY_MEANINGS: dict[Hue, str] = {"blue": "for the label of its row", "orange": 
 
 @dataclass(frozen=True)
 class TerminalStyle:
-    """What a console can draw. `system`: truecolor, 256 or standard; None without colour."""
+    """Abilities of a console. `system`: truecolor, 256 or standard; None without colour."""
 
     system: str | None
     theme: Theme
@@ -72,7 +72,7 @@ class TerminalStyle:
 
     @property
     def paper(self) -> Style:
-        """What a text is written on: painted, because a terminal does not say whether it is light or dark."""
+        """The paper of a text: painted, because a terminal does not say whether it is light or dark."""
         if self.system == "truecolor":
             return _on(self.theme.paper, self.theme.ink)
         if self.system == "256":
@@ -100,14 +100,14 @@ class TerminalStyle:
         )
 
     def marks(self, shade: Shade, weight: float) -> tuple[str, str]:
-        """What is written before and after a word where there is no colour."""
+        """Marks before and after a word where there is no colour."""
         rank = 0 if self.system else _rank(shade)
         if rank == 0:
             return "", ""
         return "[" + self._sign(shade.hue, weight) * rank, "]"
 
     def legend(self, explanations: Sequence[Explanation]) -> Text:
-        """What colours or marks mean here, and no others."""
+        """The meaning of the colours or marks that occur, and of no others."""
         entries = list(self._entries(explanations))
         text = Text("  " if self.system else ", ").join(entries)
         if self.system in ("truecolor", "256"):
@@ -143,7 +143,7 @@ class TerminalStyle:
         return text.translate(_ASCII) if self.ascii_only else text
 
     def mark(self, level: RowModel, j: int) -> str:
-        """What stands behind the name of a feature."""
+        """The mark behind the name of a feature: that the model does not know the word."""
         return self.plain(UNKNOWN) if j in level.unknown else ""
 
     def shortened(self, name: str, room: int) -> str:
@@ -154,7 +154,7 @@ class TerminalStyle:
         return set_cell_size(name, room - cell_len(cut)).rstrip() + cut
 
     def label(self, explanation: Explanation) -> str:
-        """What the method is called; its id where this console cannot encode that."""
+        """The method's label; its id where this console cannot encode the label."""
         label = explanation.method_label
         return explanation.method if self.ascii_only and not label.isascii() else label
 

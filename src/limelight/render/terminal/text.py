@@ -39,7 +39,7 @@ class TerminalText:
         return sum(-(-max(body.cell_len, 1) // room) for _, body in self._paragraphs)
 
     def on_paper(self, *, expand: bool) -> RenderableType:
-        """With `expand` the paper reaches the end of each line."""
+        """The text on its paper, which reaches the end of each line with `expand`."""
         bodies = [Padding(body, 0, style=self._style.paper, expand=expand) for _, body in self._paragraphs]
         if not self._beside:
             return Group(*bodies)
@@ -52,7 +52,7 @@ class TerminalText:
 
     @property
     def _second(self) -> int:
-        """Where the second text of a pair begins; 0 where there is none."""
+        """Beginning of the second text of a pair; 0 where there is none."""
         text = self._explanation.text
         return 0 if isinstance(text, str) else len(text[0]) + len(JOINT)
 
@@ -68,7 +68,7 @@ class TerminalText:
             yield heads.get(start, Text()), self._body(without_tail(parts) if ends_a_text else parts)
 
     def _heads(self) -> Iterator[tuple[int, Text]]:
-        """Where a paragraph begins, and what stands before it."""
+        """Beginnings of paragraphs, each with the letters that stand before it."""
         explanation, groups, second = self._explanation, self._groups, self._second
         if second:
             yield from ((start, Text(head, style="dim")) for start, head in zip((0, second), SIDES, strict=True))
