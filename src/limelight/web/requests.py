@@ -51,7 +51,7 @@ class ExplainRequest(FeaturesRequest):
         default_factory=dict, description="options of methods; each goes to all methods that have it"
     )
     samples: int | None = Field(None, ge=2, description="for the methods that draw them; 5,000 where it is left out")
-    until: Literal["stable"] | None = Field(None, description="draw until the strongest words are settled")
+    until: Literal["stable"] | None = Field(None, description="draw until the strongest words are stable")
     settle: bool = Field(False, description="in a stream: show what few samples say while more are drawn")
 
 

@@ -53,11 +53,11 @@ export const drawnRow = (row, texts, removed) => {
   const samples = explanation.parameters.n_samples;
   name.append(element("small", { class: "quiet" }, drawn.accuracy));
   if (explanation.stderr !== null && Number.isInteger(samples)) {
-    const settled = drawn.settled.filter(Boolean).length;
+    const stable = drawn.settled.filter(Boolean).length;
     const state = explanation.diagnostics.stopped === "interrupted" ? ", stopped" : row.last ? "" : row.stopped ? ", stopped" : ", drawing on";
     name.append(
       element("small", { class: "quiet" }, `${samples.toLocaleString("en")} samples${state}`),
-      element("small", { class: "quiet" }, `${settled} ${settled === 1 ? "word" : "words"} settled`)
+      element("small", { class: "quiet" }, `${stable} ${stable === 1 ? "word" : "words"} stable`)
     );
   }
   const longest = reach(row);
