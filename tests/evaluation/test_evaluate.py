@@ -153,7 +153,7 @@ def test_sharing_changes_neither_view_nor_answers() -> None:
     view = small_model().view("the film was great but too long")
     features = features_of(view.document)
     answers = Answers(view, features, "mask")
-    shared: Any = sharing(view, features, [("mask", answers)])
+    shared: Any = sharing(view, features, {"mask": answers})
     kept = np.random.default_rng(0).random((20, len(features))) < 0.5
     plain = view.game(features, "mask")(kept)
     game = shared.game(features, "mask")

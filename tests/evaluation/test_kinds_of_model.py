@@ -379,7 +379,7 @@ def test_a_shared_game_tells_all_that_the_game_tells() -> None:
         features = features_of(view.document, "occurrences")
         assert isinstance(view.logits, np.ndarray)
         answers = Answers(view, features, "mask")
-        shared: Any = sharing(view, features, [("mask", answers)])
+        shared: Any = sharing(view, features, {"mask": answers})
         first, second = (shared.game(features, "mask") for _ in range(2))
         kept = np.random.default_rng(0).random((40, len(features))) < 0.7
         kept[0] = True

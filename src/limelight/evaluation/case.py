@@ -51,6 +51,11 @@ class Entry:
     explanation: Explanation | None = None
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether its weights vary with the seed."""
+        return self.explanation is not None and self.explanation.stderr is not None
+
+    @property
     def own_order(self) -> Order:
         """How its words are ranked in the table that is its own."""
         return own_order(self.signed)
@@ -69,6 +74,7 @@ def own_order(signed: bool) -> Order:
 class Case:
     """Text `number` of a plan, the methods' weights, and the model's answers so far.
 
+    `signed` and `explained` are the entries with signs, and those of methods that can be asked again.
     `resolved` explains this text again with another seed or other options.
     """
 
@@ -88,6 +94,8 @@ class Case:
         self.output, self.outputs = self.plan.output, self.plan.outputs
         self.removals = tuple(self.answers)
         self.seed = self.plan.arguments.seed
+        self.signed = [one for one in self.entries if one.signed]
+        self.explained = [one for one in self.entries if one.explanation is not None]
 
     # ── the words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,20 +130,6 @@ class Case:
             if one.signed:
                 yield one, "towards"
             yield one, "absolute"
-
-    @property
-    def signed(self) -> list[Entry]:
-        return [one for one in self.entries if one.signed]
-
-    @property
-    def explained(self) -> list[Entry]:
-        """Methods that can be asked again."""
-        return [one for one in self.entries if one.explanation is not None]
-
-    @property
-    def sampled(self) -> list[Entry]:
-        """Methods whose weights vary with the seed."""
-        return [one for one in self.entries if one.explanation is not None and one.explanation.stderr is not None]
 
     def owned_words(self) -> Integers:
         """The numbers of the document's words that belong to a feature."""

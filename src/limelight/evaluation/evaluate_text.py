@@ -49,7 +49,7 @@ def evaluate_text(plan: Plan, number: int) -> Record:
     assert isinstance(plain, Perturbable)
     answers = {removal: Answers(plain, features, removal) for removal in plan.removals}
     target = resolved.questions[0].quantity.target
-    resolved = resolved.asking(view=sharing(plain, features, list(answers.items())))
+    resolved = resolved.asking(view=sharing(plain, features, answers))
     found: list[Explanation] = []
     notices = []
     for method in plan.methods:

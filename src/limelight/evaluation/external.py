@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Floats
+from limelight.core.arrays import Array, Floats
 from limelight.errors import DataError, InputError, ParameterError, shown
-from limelight.inputs.document import Document, form_of
+from limelight.inputs.document import Document, Span, form_of
 from limelight.inputs.features import NOBODY, Features
 
 
@@ -121,11 +121,15 @@ def _covered(span: Any, document: Document, features: Features, where: str) -> l
         start, end = checked_span(span, len(document.text), where)
     else:
         start, end = _span_of_pair(span, document, where)
-    touched = [i for i, word in enumerate(document.words) if word.start < end and start < word.end]
-    owners = sorted({int(features.owners[i]) for i in touched} - {NOBODY})
+    owners = sorted({*features.owners[marked_words(document, [(start, end)])].tolist()} - {NOBODY})
     if not owners:
         raise InputError(f"{where}: the span ({start}, {end}) holds no word that the model reads: leave it out")
     return owners
+
+
+def marked_words(document: Document, spans: Sequence[Span]) -> Array:
+    """Which words of a document a span touches."""
+    return np.array([any(w.start < end and start < w.end for start, end in spans) for w in document.words], dtype=bool)
 
 
 def checked_span(span: Any, length: int, where: str) -> tuple[int, int]:

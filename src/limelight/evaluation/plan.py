@@ -21,10 +21,9 @@ from limelight.errors import (
     listed,
     shown,
 )
-from limelight.evaluation.external import External, read_external, weights_of
+from limelight.evaluation.external import External, marked_words, read_external, weights_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
-from limelight.evaluation.measures.plausibility import marked_words
 from limelight.evaluation.rationales import Beside, read_besides
 from limelight.explainers.method import Method, find, methods
 from limelight.inputs.document import Text
@@ -142,7 +141,9 @@ def plan_of(model: Classifier, texts: object, asked: Arguments) -> Plan:
         seed=asked.seed,
         options=asked.options,
     )
-    resolved = request.resolve(first, _named_methods(asked.methods), skip=True, spare=request.options)
+    names = _names(asked.methods)
+    wanted = None if names is None else methods() if names == "all" else [find(name) for name in names]
+    resolved = request.resolve(first, wanted, skip=True, spare=request.options)
     chosen = tuple(own.method for own in resolved.chosen)
     external = read_external(asked.elsewhere, ids, [one.id for one in methods()])
     if not chosen and not external:
@@ -226,14 +227,7 @@ def _names(given: Sequence[str] | str | None) -> Sequence[str] | str | None:
         raise InputError(f"give a list of ids, not a string: got {shown(given)}; write [{shown(given)}]")
     if not isinstance(given, Sequence):
         raise ParameterError(f'give a list of ids, or "all": got {shown(given)}')
-    return list(given)
-
-
-def _named_methods(given: Sequence[str] | str | None) -> Sequence[Method] | None:
-    names = _names(given)
-    if names is None:
-        return None
-    return methods() if names == "all" else [find(name) for name in dict.fromkeys(names)]
+    return list(dict.fromkeys(given))
 
 
 def _view(model: Classifier, text: Any, called: str) -> View:

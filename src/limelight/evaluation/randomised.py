@@ -56,18 +56,16 @@ def has_parameters(model: Classifier) -> bool:
 def _groups(module: nn.Module) -> list[list[str]]:
     """The names of the parameters, in groups from the top down."""
     names = [name for name, _ in module.named_parameters()]
-    if "W_l" in names and "W_e" in names and not any(_LAYER.search(name) for name in names):
+    layers = {name: int(match[1]) for name in names if (match := _LAYER.search(name))}
+    if "W_l" in names and "W_e" in names and not layers:
         return [[name for name in names if name in own] for own in _OURS]
-    layers = sorted({int(match[1]) for name in names if (match := _LAYER.search(name))})
     if not layers:
         return [[name] for name in reversed(names)]
-    first = next(i for i, name in enumerate(names) if _LAYER.search(name))
-    below = [name for name in names[:first] if not _LAYER.search(name)]
-    above = [name for name in names[first:] if not _LAYER.search(name)]
-    if "W_e" in above:  # an embedding that was registered late
-        above, below = [name for name in above if name != "W_e"], [*below, "W_e"]
-    of_layers = [[name for name in names if (m := _LAYER.search(name)) and int(m[1]) == i] for i in reversed(layers)]
-    return [above, *of_layers, below]
+    first = names.index(next(iter(layers)))
+    below = [name for i, name in enumerate(names) if name not in layers and (i < first or name == "W_e")]
+    above = [name for name in names if name not in layers and name not in below]
+    numbers = sorted(set(layers.values()), reverse=True)
+    return [above, *([name for name, layer in layers.items() if layer == number] for number in numbers), below]
 
 
 def _draw(module: nn.Module, groups: list[list[str]], stage: str, seed: int) -> None:

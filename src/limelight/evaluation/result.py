@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from limelight.core.arrays import Floats
 from limelight.errors import InputError, shown
 from limelight.evaluation.measure import Key
-from limelight.explanation.serialization import quoted, written_as_json
+from limelight.explanation.serialization import quoted, with_pandas, written_as_json
 
 if TYPE_CHECKING:
     from limelight.evaluation.summary import Summary
@@ -141,11 +140,7 @@ class Evaluation:
 
     def to_frame(self, *, summary: bool = False) -> Any:
         """A pandas DataFrame with one row per text and number, or, as a summary, per number with its 95 % interval."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
-        return pandas.DataFrame(list(self.summary.rows() if summary else self.rows()))
+        return with_pandas().DataFrame(list(self.summary.rows() if summary else self.rows()))
 
     def to_html(self, links: Mapping[str, str] | None = None) -> str:
         """A self-contained page; `links` leads from the id of a text to the page of its explanations."""

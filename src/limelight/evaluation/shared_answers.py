@@ -11,7 +11,7 @@ judged by the noise that it was made from.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
@@ -135,19 +135,19 @@ class SharedGame(Game):
         return logits
 
 
-def sharing(view: View, features: Features, answers: Sequence[tuple[Removal, Answers]]) -> View:
+def sharing(view: View, features: Features, answers: Mapping[Removal, Answers]) -> View:
     """A view whose games remember what was asked; the view that was given stays as it is.
 
     One that cannot be copied is used as it is: the same numbers, asked for again.
     """
     if not isinstance(view, Perturbable):
         return view
-    remembered, original = dict(answers), view.game
+    original = view.game
 
     def game(own: Features, removal: Removal, progress: Progress = SILENT) -> Game:
-        if removal not in remembered or own.owned != features.owned:
+        if removal not in answers or own.owned != features.owned:
             return original(own, removal, progress)
-        return SharedGame(remembered[removal], progress)
+        return SharedGame(answers[removal], progress)
 
     try:
         shared: Any = copy.copy(view)

@@ -83,24 +83,15 @@ class Summary:
     """Computed when it is first asked for."""
 
     def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
+        self._evaluation, about = evaluation, evaluation.about
         self._standings: dict[tuple[str, str], list[Standing]] = {}
         self._contests: dict[str, Contest] = {}
+        self.removal = str(about["removal"])
+        """The removal that methods were made with, on which the primary measure rests."""
+        self.removals: tuple[str, ...] = tuple(about["removals"])
+        self.output = str(about["output"])
 
     # ── what is asked of it ───────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def removal(self) -> str:
-        """The removal that methods were made with, on which the primary measure rests."""
-        return str(self._evaluation.about["removal"])
-
-    @property
-    def removals(self) -> tuple[str, ...]:
-        return tuple(self._evaluation.about["removals"])
-
-    @property
-    def output(self) -> str:
-        return str(self._evaluation.about["output"])
 
     @property
     def place(self) -> dict[str, str]:

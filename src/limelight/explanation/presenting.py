@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from limelight.errors import InputError, ParameterError, shown
+from limelight.errors import ParameterError, shown
+from limelight.explanation.serialization import with_pandas
 
 if TYPE_CHECKING:
     from limelight.explanation.result import Explanation
@@ -77,10 +77,7 @@ class Presented:
 
 
 def _frame(explanations: Sequence[Explanation]) -> Any:
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError as error:
-        raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
+    pandas = with_pandas()
     rows = [(explanation, j) for explanation in explanations for j in range(len(explanation))]
 
     def words(values: list[str]) -> Any:

@@ -12,6 +12,7 @@ JSON has no infinity, which `n_samples` and `kernel_width` may be: it is written
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -51,6 +52,14 @@ def quoted(value: object, longest: int = 40) -> str:
     """As Python writes it, which spells control characters out, cut to a length for a line of text."""
     written = repr(value[:longest] if isinstance(value, str) else value)
     return written if len(written) <= longest else written[: longest - 1] + "…"
+
+
+def with_pandas() -> Any:
+    """The module pandas, for a to_frame(); an error says what to install."""
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
 
 
 def numbers_written(array: Floats) -> list[float | str | None]:

@@ -96,19 +96,14 @@ def _stretches(ranked: Floats, tie: float) -> Floats:
         for v in range(u + 1, methods):
             np.minimum(low, ranked[v], out=low)
             np.maximum(high, ranked[v], out=high)
-            found[u, v] = (high - low >= _seen(ranked[u, 0], ranked[v, 0], tie)).mean()
+            found[u, v] = (high - low >= ranked[u, 0] - ranked[v, 0] - tie).mean()
     return found
-
-
-def _seen(first: float, last: float, tie: float) -> float:
-    """The range that was seen, less rounding: one that reaches it is as wide."""
-    return first - last - tie
 
 
 def _of_sets(sums: Floats, total: int, tie: float) -> Floats:
     """The largest adjusted p over sets with the first and the last of these methods, for each pair that they hold."""
     methods = sums.shape[1]
-    seen = _seen(sums[0, 0], sums[0, -1], tie)
+    seen = sums[0, 0] - sums[0, -1] - tie  # a range that reaches what was seen, less rounding, is as wide
     reached = sums.max(axis=1) - sums.min(axis=1) >= seen
     by_ends = np.abs(sums[:, 0] - sums[:, -1]) >= seen
     between, fits = 2 ** (methods - 2), np.zeros(2 ** (methods - 2))

@@ -18,7 +18,7 @@ from limelight.corpus.store.schema import METADATA, Layout, arrow_library
 from limelight.corpus.store.unhashed import check_unsealed
 from limelight.errors import DataError, InputError
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
-from limelight.explanation.serialization import Written
+from limelight.explanation.serialization import Written, with_pandas
 from limelight.inputs.document import Text
 from limelight.storage.files import reason
 
@@ -212,10 +212,7 @@ class Corpus:
         that were carried through; of these `feature` and `weight` have " (carried)" behind their names. All of it is in
         memory at once: for more than that, see `tables`.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise InputError("to_frame() needs pandas, which is not installed: pip install pandas") from error
+        pandas = with_pandas()
         once = ["id", "row", "truth", "label", "method", "target"]
         ours = {"features": "feature", "weights": "weight", "stderr": "stderr"}
         carried = {name: f"{name} (carried)" if name in ours.values() else name for name in self.layout.carried}

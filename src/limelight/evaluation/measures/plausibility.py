@@ -6,14 +6,14 @@ people marked on average of these texts. It measures agreement with people, not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from limelight.core.arrays import Array, Floats
+from limelight.core.arrays import Floats
 from limelight.evaluation.case import Case
+from limelight.evaluation.external import marked_words
 from limelight.evaluation.measure import Measure, Score, score
-from limelight.inputs.document import Document, Span
 
 PRECISION, F1, IOU = "average precision", "F1", "IOU"
 
@@ -47,11 +47,6 @@ def of_methods(case: Case) -> Iterator[Score]:
         both = float((strongest & marked).sum())
         yield score(F1, 2.0 * both / (k + float(marked.sum())), **place)
         yield score(IOU, both / float((strongest | marked).sum()), **place)
-
-
-def marked_words(document: Document, spans: Sequence[Span]) -> Array:
-    """Which words of a document a span touches."""
-    return np.array([any(w.start < end and start < w.end for start, end in spans) for w in document.words], dtype=bool)
 
 
 def average_precision(scores: Floats, marked: Floats) -> float:

@@ -39,7 +39,7 @@ def of_methods(case: Case) -> Iterator[Score]:
         place = {"method": entry.name, "removal": removal, "output": case.output, "order": order}
         yield score(BEFORE, chance - area(case.curve(case.ranking(entry, order), removal, case.output)), **place)
         explanation = entry.explanation
-        if explanation is None or explanation.stderr is None or "n_samples" not in explanation.parameters:
+        if explanation is None or not entry.is_sampled or "n_samples" not in explanation.parameters:
             continue
         more = TIMES * int(explanation.parameters["n_samples"])
         for _, other in case.again(case.resolved.only(entry.name).with_options(n_samples=more), [entry]):

@@ -33,7 +33,8 @@ stability = Measure(
 def of_seeds(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
-    for entry, other in case.again(case.resolved.asking(seed=case.seed + 1), case.sampled):
+    sampled = [entry for entry in case.entries if entry.is_sampled]
+    for entry, other in case.again(case.resolved.asking(seed=case.seed + 1), sampled):
         yield from _likeness("seed", entry.name, entry.weights, other.weights)
 
 
