@@ -29,16 +29,10 @@ from limelight.explanation.significance import INTERVAL
 
 _SPREAD = math.sqrt(1.0 - 2.0 / math.pi)
 """The standard deviation of the absolute value of a normal error, in standard errors."""
-NOT_COMPARED = (math.nan, math.nan, -1)
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """Two methods about one text: what was seen, and the least that is left when errors are allowed for."""
-
-    methods: tuple[str, str]
-    seen: float
-    at_least: float
+Disagreement = tuple[float, float, int]
+"""Of two methods about one text: what was seen, the least that is left when errors are allowed for, and the number of
+the pair."""
+NOT_COMPARED: Disagreement = (math.nan, math.nan, -1)
 
 
 @dataclass(frozen=True)
@@ -82,17 +76,16 @@ class Disagreements:
         self._seen, self._least = Sums(), Sums()
         self._contradicted: Counter[tuple[str, str]] = Counter()
 
-    def add(self, flat: Flat) -> list[tuple[float, float, int]]:
-        """Add a shard; returns the largest disagreement about each document, by what is certain of it: what was seen,
-        the least of it, and the number of the pair; NOT_COMPARED where no two methods can be compared."""
+    def add(self, flat: Flat) -> list[Disagreement]:
+        """Add a shard; returns the largest disagreement about each document, by what is certain of it; NOT_COMPARED
+        where no two methods can be compared."""
         every = [list(self._of(flat, document)) for document in flat.documents()]
-        found = [own for document in every for own in document]
-        ids = np.array([self._pairs.setdefault(own.methods, len(self._pairs)) for own in found], dtype=np.int64)
+        found = np.array([own for document in every for own in document], dtype=np.float64).reshape(-1, 3)
+        ids = found[:, 2].astype(np.int64)
         zeros, none = np.zeros(len(ids)), np.zeros_like(ids)
-        for sums, numbers in ((self._seen, [own.seen for own in found]), (self._least, [o.at_least for o in found])):
-            sums.add(Values(ids, none, np.array(numbers), zeros, zeros, none))
-        largest = [max(own, key=lambda one: (one.at_least, one.seen), default=None) for own in every]
-        return [NOT_COMPARED if o is None else (o.seen, o.at_least, self._pairs[o.methods]) for o in largest]
+        for sums, numbers in ((self._seen, found[:, 0]), (self._least, found[:, 1])):
+            sums.add(Values(ids, none, numbers, zeros, zeros, none))
+        return [max(own, key=lambda one: (one[1], one[0]), default=NOT_COMPARED) for own in every]
 
     def _of(self, flat: Flat, document: list[int]) -> Iterator[Disagreement]:
         for i, j in combinations(document, 2):
@@ -109,7 +102,7 @@ class Disagreements:
             if math.isnan(seen):
                 continue
             self._contradicted[methods] += bool((flat.signs[here] * flat.signs[there] < 0).any())
-            yield Disagreement(methods, seen, least)
+            yield seen, least, self._pairs.setdefault(methods, len(self._pairs))
 
     @property
     def names(self) -> list[tuple[str, str]]:

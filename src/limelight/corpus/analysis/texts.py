@@ -212,9 +212,7 @@ def rows_with(corpus: Corpus, word: str) -> Integers:
     """The rows of the texts in which a word has a weight; a shard at a time."""
     if not isinstance(word, str) or not word:
         raise ParameterError(f"contains must be a word: got {shown(word)}")
-    arrow_library()
-    import pyarrow.compute as compute
-
+    compute = arrow_library().compute
     found = [np.zeros(0, dtype=np.int64)]
     for table in corpus.tables(["row", "features"]):
         for batch in table.to_batches():
@@ -229,13 +227,11 @@ def documents_at(corpus: Corpus, rows: Sequence[int]) -> dict[int, Document]:
     """Some documents by their rows; only the shards that hold them are read, one at a time."""
     if not rows:
         return {}
-    arrow_library()
-    import pyarrow.compute as compute
-
+    library = arrow_library()
     size = whole_number("the manifest's shard size", corpus.manifest["shards"]["size"], 1)
-    wanted = arrow_library().array(sorted(set(rows)))
+    wanted = library.array(sorted(set(rows)))
     found: dict[int, Document] = {}
     for table in corpus.tables(numbers={(row - 1) // size for row in rows}):
-        chosen = table.filter(compute.is_in(table["row"], value_set=wanted))
+        chosen = table.filter(library.compute.is_in(table["row"], value_set=wanted))
         found.update({document.row: document for document in corpus.grouped(chosen.to_pylist())})
     return found

@@ -44,25 +44,22 @@ class Patience:
         if self._since is None:
             self._since, self._next_word = now, now + FIRST_WORD
         waited = now - self._since
-        if self._is_here and nodes() == 0:
+        count = nodes()
+        if self._is_here and count == 0:
             raise NoPlaceError(
                 "the Ray cluster that this run began on this machine has died (no node of it is alive), so no worker "
                 "has a place; what was written is whole, and the same command goes on"
             )
+        alive = "" if count is None else f"; {count} node{'' if count == 1 else 's'} alive"
+        said = f"Ray has had no place for any worker for {duration(waited)} ({self._wanted}{alive})"
         if waited >= self._most:
             raise NoPlaceError(
-                f"Ray has had no place for any worker for {duration(waited)} ({self._state(nodes)}): make room "
-                "on the cluster, or ask for less; what was written is whole, and the same command goes on"
+                f"{said}: make room on the cluster, or ask for less; what was written is whole, and the same command "
+                "goes on"
             )
         if now >= self._next_word:
             self._next_word = now + NEXT_WORD
             self._say(
-                f"Ray has had no place for any worker for {duration(waited)} ({self._state(nodes)}): waiting up to "
-                f"{duration(self._most)} for one, {duration(self._most - waited)} more; Ctrl-C stops, and the same "
-                "command goes on"
+                f"{said}: waiting up to {duration(self._most)} for one, {duration(self._most - waited)} more; Ctrl-C "
+                "stops, and the same command goes on"
             )
-
-    def _state(self, nodes: Callable[[], int | None]) -> str:
-        count = nodes()
-        alive = "" if count is None else f"; {count} node{'' if count == 1 else 's'} alive"
-        return f"{self._wanted}{alive}"

@@ -272,16 +272,16 @@ def text_of(
     """The text of a row, and whether it is the one that was given: else its features, each at its places."""
     if layout.keep_text:
         return ((record["text"], record["second"]) if layout.pairs else record["text"]), True
-    if sides is None:
-        return _blank(record["features"], spans, [True] * len(spans)), False
-    first, second = (_blank(record["features"], spans, [own == side for own in sides]) for side in (0, 1))
-    return (first, second), False
+    places = list(zip(sides or [0] * len(spans), spans, record["features"], strict=True))
+    first, second = (
+        _blank([(start, end, name) for own, spans, name in places if own == side for start, end in spans])
+        for side in (0, 1)
+    )
+    return first if sides is None else (first, second), False
 
 
-def _blank(features: Sequence[str], spans: Sequence[Any], chosen: Sequence[bool]) -> str:
-    """Blanks, with each chosen feature at its places."""
-    places = [(start, end, name) for name, own, is_one in zip(features, spans, chosen, strict=True) if is_one
-              for start, end in own]  # fmt: skip
+def _blank(places: Sequence[tuple[int, int, str]]) -> str:
+    """Blanks, with each feature at its places."""
     letters = [" "] * max((end for _, end, _ in places), default=0)
     for start, end, name in places:
         letters[start:end] = name[: end - start].ljust(end - start)

@@ -153,6 +153,7 @@ def arrow_library() -> Any:
     """pyarrow; where it is missing, an error that says how to get it."""
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise InputError('a corpus is stored as Parquet, which needs pyarrow: pip install "limelight[data]"') from error

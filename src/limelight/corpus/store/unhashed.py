@@ -60,9 +60,7 @@ def _check_details(details: str | None) -> None:
 def _check_places(table: Any) -> None:
     if "spans" not in table.column_names:
         return
-    arrow_library()
-    import pyarrow.compute as compute
-
+    compute = arrow_library().compute
     places = compute.list_flatten(compute.list_flatten(table["spans"]))
     start, end = (compute.struct_field(places, name) for name in ("start", "end"))
     if len(places) and (places.null_count or compute.min(start).as_py() < 0 or compute.max(end).as_py() > _LONGEST):
