@@ -180,17 +180,18 @@ def _names(folder: Path) -> list[str]:
 # ── checking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rows(rows: Sequence[int]) -> str:
-    named = ", ".join(map(str, rows[:_ROWS_SHOWN]))
-    return f"row{'s' if len(rows) > 1 else ''} {named}{', …' if len(rows) > _ROWS_SHOWN else ''}"
+def _refuse(file: Path, is_missing: Sequence[bool], said: str, advice: str) -> None:
+    """An error where one row or more has no value; it names the first of them."""
+    rows = [i for i, missing in enumerate(is_missing, start=1) if missing]
+    if rows:
+        named = f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_ROWS_SHOWN]))}"
+        more = ", …" if len(rows) > _ROWS_SHOWN else ""
+        raise DataError(f"{file}: {len(rows)} of {len(is_missing)} {said} ({named}{more}): {advice}")
 
 
 def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
-    empty = [i for i, text in enumerate(texts, start=1) if text is None or (isinstance(text, str) and not text.strip())]
-    if empty:
-        raise DataError(
-            f"{file}: {len(empty)} of {len(texts)} texts are empty or null ({_rows(empty)}): remove these rows"
-        )
+    empty = [text is None or (isinstance(text, str) and not text.strip()) for text in texts]
+    _refuse(file, empty, "texts are empty or null", "remove these rows")
     _check_strings(file, texts, column)
 
 
@@ -205,10 +206,7 @@ def _check_strings(file: Path, texts: Sequence[Any], column: str) -> None:
 
 
 def _ids(file: Path, values: Sequence[Any], column: str) -> list[int | str]:
-    if missing := [i for i, value in enumerate(values, start=1) if is_missing(value)]:
-        raise DataError(
-            f"{file}: {len(missing)} of {len(values)} ids are null ({_rows(missing)}): fill them in, or name no column"
-        )
+    _refuse(file, list(map(is_missing, values)), "ids are null", "fill them in, or name no column")
     ids = [as_whole(value) for value in values]
     for i, value in enumerate(ids, start=1):
         if not is_identifier(value):
@@ -225,8 +223,7 @@ def half_of_a_pair(text: str) -> str | None:
 
 
 def _label_strings(file: Path, raw: Sequence[Any], column: str) -> list[str]:
-    if missing := [i for i, value in enumerate(raw, start=1) if is_missing(value)]:
-        raise DataError(f"{file}: {len(missing)} of {len(raw)} labels are null ({_rows(missing)}): remove these rows")
+    _refuse(file, list(map(is_missing, raw)), "labels are null", "remove these rows")
     return [label_string(file, value, i, column) for i, value in enumerate(raw, start=1)]
 
 
