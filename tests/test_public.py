@@ -8,13 +8,14 @@ import math
 import pkgutil
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 
 import limelight
 from conftest import small_model
+from limelight.attribution.options import MethodOptions
 from limelight.explainers.method import Exact, Question, Weights, forget, method
 from limelight.models.interface import Attentive
 
@@ -29,11 +30,12 @@ def test_every_public_name_is_there_and_listed_in_order() -> None:
         limelight.explian  # noqa: B018
 
 
-def test_dir_shows_what_is_loaded_later() -> None:
+def test_dir_shows_what_is_meant_for_people_and_nothing_else() -> None:
     code = "import limelight; print(*dir(limelight)); print(*limelight.__all__)"
     shown, public = (set(line.split()) for line in _output_of(code).splitlines())
-    assert {"load", "wrap", "AttentionClassifier", "__version__"} <= shown
-    assert public <= shown
+    assert shown - public == {"__version__", "corpus", "errors"}
+    assert {"check_explainer", "Classifier", "CapabilityError", "load", "wrap"} <= public <= shown
+    assert all(getattr(limelight, name) is not None for name in shown)
 
 
 def test_importing_limelight_imports_nothing_heavy() -> None:
@@ -141,3 +143,21 @@ def test_the_limit_of_infinitely_many_samples_can_be_written_as_json() -> None:
     assert written["parameters"]["n_samples"] == "inf"
     assert e.parameters["n_samples"] == math.inf
     assert limelight.Explanation.from_dict(written) == e
+
+
+def test_every_option_of_a_method_is_typed_for_editors() -> None:
+    typed = get_type_hints(MethodOptions)
+    there: dict[str, set[object]] = {}
+    for one in limelight.methods():
+        for implementation in one.implementations:
+            for option in implementation.options.values():
+                there.setdefault(option.name, set()).update(option.types, option.choices)
+    taken = {name: kinds - {int} if float in kinds else kinds for name, kinds in there.items()}  # as in any hint
+    assert {name: _members(hint) for name, hint in typed.items()} == taken
+
+
+def _members(hint: Any) -> set[object]:
+    """The types and choices of a hint."""
+    if get_origin(hint) is Literal:
+        return set(get_args(hint))
+    return set().union(*map(_members, get_args(hint))) if get_args(hint) else {hint}

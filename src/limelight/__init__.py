@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.attribution.api import compare, explain
 from limelight.core.progress import Progress
-from limelight.errors import Interrupted, LimelightError
+from limelight.errors import CapabilityError, Interrupted, LimelightError
 from limelight.explainers.method import Implementation, Method, methods
 from limelight.explanation.result import Comparison, Explanation, Prediction
 from limelight.inputs.document import Document
-from limelight.models.interface import View
+from limelight.models.interface import Classifier, View
 from limelight.theory.ratio_game import RatioGame
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from limelight.models.load import load, wrap
     from limelight.models.words.attention import AttentionClassifier, AttentionConfig
     from limelight.models.words.transformer import TransformerClassifier
+    from limelight.testing import check_explainer
 
 __version__ = "0.3.0.dev0"
 
 __all__ = [
     "AttentionClassifier",
     "AttentionConfig",
+    "CapabilityError",
+    "Classifier",
     "Comparison",
     "Document",
     "Evaluation",
@@ -47,6 +50,7 @@ __all__ = [
     "RatioGame",
     "TransformerClassifier",
     "View",
+    "check_explainer",
     "compare",
     "evaluate",
     "explain",
@@ -61,6 +65,7 @@ _LATER = {
     "AttentionConfig": "limelight.models.words.attention",
     "Evaluation": "limelight.evaluation.result",
     "TransformerClassifier": "limelight.models.words.transformer",
+    "check_explainer": "limelight.testing",
     "evaluate": "limelight.evaluation.api",
     "load": "limelight.models.load",
     "wrap": "limelight.models.load",
@@ -79,4 +84,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What is meant for people: the public names, and the modules that hold more of them."""
+    return sorted([*__all__, "__version__", "corpus", "errors"])

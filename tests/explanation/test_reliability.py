@@ -17,7 +17,7 @@ import limelight
 from conftest import small_model
 from explanation.test_significance import explained
 from limelight.errors import ExplanationWarning, NumericalError
-from limelight.explainers.integrated_gradients import _integrated
+from limelight.explainers.integrated_gradients import along_embeddings
 from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
 from limelight.explanation.reliability import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
@@ -246,13 +246,13 @@ def integrated(path: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], **op
     """Integrated gradients of two words along a path: the outputs (m,) at points, and the slopes (m, 2)."""
     document = Document.read("a b")
     features = features_of(document, "words", "both")
-    question: Question[object] = Question(object(), document, features, Quantity(1, 0), np.zeros(1))
 
-    def gradients(points: np.ndarray, direction: Any) -> PathGradients:
-        outputs, slopes = path(points)
-        return PathGradients(outputs[:, None], slopes, np.arange(2), forwards=len(points))
+    class View:
+        def path_gradients(self, baseline: str, moved: Any, points: np.ndarray, direction: Any) -> PathGradients:
+            outputs, slopes = path(points)
+            return PathGradients(outputs[:, None], slopes, np.arange(2), forwards=len(points))
 
-    return _integrated(question, gradients, **{"tolerance": 1e-3, "max_steps": 1024, "steps": None, **options})
+    return along_embeddings(Question(View(), document, features, Quantity(1, 0), np.zeros(1)), **options)
 
 
 def steep(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
