@@ -6,16 +6,16 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from limelight.core.arrays import Floats
 from limelight.core.threads import one_thread
-from limelight.errors import InputError
-from limelight.models.words.attention_view import AttentionView, views_of_many, views_or_errors
-from limelight.models.words.classifier import WordClassifier, check_sizes
+from limelight.errors import EmptyTextError, InputError
+from limelight.inputs.document import Document
+from limelight.models.words.attention_view import AttentionView, ReadTogether
+from limelight.models.words.classifier import Sizes, WordClassifier
 from limelight.models.words.vocabulary import Vocabulary
 from limelight.theory.folding import FoldedHeads, folded_logits, pooled_logits, score_directions
 
@@ -24,18 +24,10 @@ _FEW_TEXTS = 8
 
 
 @dataclass(frozen=True)
-class AttentionConfig:
-    """The sizes of an AttentionClassifier, named as in the paper; the defaults are those of Appendix F."""
+class AttentionConfig(Sizes):
+    """The sizes of an AttentionClassifier."""
 
-    kind: ClassVar[str] = "attention-classifier"
-    T_max: int = 256
-    d_e: int = 128
-    d_att: int = 64
-    d_out: int = 64
-    K: int = 6
-
-    def __post_init__(self) -> None:
-        check_sizes(self, ("T_max", "d_e", "d_att", "d_out", "K"))
+    kind = "attention-classifier"
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ class AttentionClassifier(WordClassifier):
     """Text in, logits out. Word i of a document stands at position i + 1; position 0 is [CLS]; the rest is [UNK]."""
 
     def __init__(self, config: AttentionConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
-        super().__init__(config.T_max, config.d_e, vocabulary, labels)
+        super().__init__(config, vocabulary, labels)
         self.config = config
         K, d_e, C = config.K, config.d_e, len(labels)
         self.W_q = nn.Parameter(torch.zeros(K, config.d_att, d_e))
@@ -134,9 +126,25 @@ class AttentionClassifier(WordClassifier):
         return AttentionView(self, self.read(text))
 
     def views(self, texts: Sequence[str]) -> list[AttentionView]:
-        """Many texts, whose words are folded together: far cheaper than one after the other."""
-        return views_of_many(self, texts)
+        """Many texts, whose words are folded together: far cheaper than one after the other.
+
+        An error says which text it is about.
+        """
+        views: list[AttentionView] = []
+        for i, view in enumerate(self.views_or_errors(texts)):
+            if isinstance(view, InputError):
+                kind = EmptyTextError if isinstance(view, EmptyTextError) else InputError
+                raise kind(f"text {i + 1} of {len(texts)}: {view}") from view
+            views.append(view)
+        return views
 
     def views_or_errors(self, texts: Sequence[str]) -> list[AttentionView | InputError]:
         """The same, with the error in the place of a text that cannot be read."""
-        return views_or_errors(self, texts)
+        read: list[Document | InputError] = []
+        for text in texts:
+            try:
+                read.append(self.read(text))
+            except InputError as error:
+                read.append(error)
+        views = iter(ReadTogether(self, [own for own in read if isinstance(own, Document)]).views)
+        return [next(views) if isinstance(own, Document) else own for own in read]

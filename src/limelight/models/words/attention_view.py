@@ -15,7 +15,6 @@ import torch
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.core.threads import one_thread
-from limelight.errors import EmptyTextError, InputError
 from limelight.inputs.document import Document
 from limelight.inputs.features import Features
 from limelight.models.interface import (
@@ -338,29 +337,6 @@ class ReadTogether:
                 for start in range(0, len(self._ids), size)
             ]
         )
-
-
-def views_of_many(model: AttentionClassifier, texts: Sequence[str]) -> list[AttentionView]:
-    """Views of many texts; an error says which text it is about."""
-    views: list[AttentionView] = []
-    for i, view in enumerate(views_or_errors(model, texts)):
-        if isinstance(view, InputError):
-            kind = EmptyTextError if isinstance(view, EmptyTextError) else InputError
-            raise kind(f"text {i + 1} of {len(texts)}: {view}") from view
-        views.append(view)
-    return views
-
-
-def views_or_errors(model: AttentionClassifier, texts: Sequence[str]) -> list[AttentionView | InputError]:
-    """The same, with the error in the place of a text that cannot be read."""
-    read: list[Document | InputError] = []
-    for text in texts:
-        try:
-            read.append(model.read(text))
-        except InputError as error:
-            read.append(error)
-    views = iter(ReadTogether(model, [own for own in read if isinstance(own, Document)]).views)
-    return [next(views) if isinstance(own, Document) else own for own in read]
 
 
 # ── a model's weights as float64 arrays ───────────────────────────────────────────────────────────────────────────────

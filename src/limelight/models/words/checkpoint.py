@@ -26,17 +26,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 from torch import Tensor
 
-from limelight.core.arrays import whole_number
 from limelight.errors import CheckpointError, LimelightError, ParameterError
 from limelight.models.words.attention import AttentionClassifier
+from limelight.models.words.classifier import checked_size
 from limelight.models.words.kinds import (
     CONFIGS,
     Config,
     Model,
     Shape,
     build,
-    check_largest,
-    check_positions,
     weight_count,
     weight_shapes,
 )
@@ -248,10 +246,8 @@ def _read_config(path: Path) -> _Configuration:
     if len(labels) < 2 or len(set(labels)) != len(labels):
         raise wrong("labels", labels, "a classifier needs at least two labels, all different")
     try:
-        words = whole_number("words", _short(config.get("words")), 2, " ([CLS] and [UNK] are two)")
+        words = checked_size("words", _short(config.get("words")), 2, " ([CLS] and [UNK] are two)")
         sizes = _sizes(CONFIGS[config["kind"]], config.get("sizes"))
-        check_largest({**asdict(sizes), "words": words})
-        check_positions(sizes)
     except LimelightError as error:
         raise CheckpointError(f"{path}: {error}") from error
     return _Configuration(sizes, tuple(labels), config["dtype"], words)
@@ -310,23 +306,16 @@ def _read_vocabulary(path: Path, n_words: int) -> Vocabulary:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-class _Stored(NamedTuple):
-    """A tensor as the head of the file announces it."""
-
-    shape: Shape
-    dtype: str
-
-
 _STORED_DTYPES = {"float32": "F32", "float16": "F16"}
 """As safetensors calls them."""
 
 
-def _read_head(path: Path) -> dict[str, _Stored]:
-    """What weights the file announces. Its length is checked against them, and none is read."""
+def _read_head(path: Path) -> dict[str, tuple[Shape, str]]:
+    """Shapes and types of the weights that the file announces. Its length is checked, and none of them is read."""
     try:
         with safe_open(path, framework="pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            return {name: _Stored(tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
+            return {name: (tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
     except (SafetensorError, OSError, ValueError, OverflowError, RuntimeError) as error:
         raise _unreadable(path, error) from error
 
@@ -338,7 +327,7 @@ def _unreadable(path: Path, error: Exception) -> CheckpointError:
     )
 
 
-def _check_head(path: Path, stored: Mapping[str, _Stored], config: _Configuration) -> None:
+def _check_head(path: Path, stored: Mapping[str, tuple[Shape, str]], config: _Configuration) -> None:
     """The stored weights are those of a model of these sizes, labels and words."""
     if len(stored) < weight_count(config.sizes) // 2:  # a model of a million layers is not spelled out to say so
         raise CheckpointError(
@@ -356,15 +345,15 @@ def _check_head(path: Path, stored: Mapping[str, _Stored], config: _Configuratio
             "copy the checkpoint again"
         )
     for name, shape in shapes.items():
-        if stored[name].shape != shape:
+        stored_shape, dtype = stored[name]
+        if stored_shape != shape:
             raise CheckpointError(
-                f"{path}: {name} has shape {stored[name].shape}, but {CONFIG} and {VOCABULARY} ask for {shape}; "
+                f"{path}: {name} has shape {stored_shape}, but {CONFIG} and {VOCABULARY} ask for {shape}; "
                 "the files belong to different models, copy the checkpoint again"
             )
-        if stored[name].dtype != _STORED_DTYPES[config.dtype]:
+        if dtype != _STORED_DTYPES[config.dtype]:
             raise CheckpointError(
-                f"{path}: {name} is stored as {stored[name].dtype}, but {CONFIG} says {config.dtype}; "
-                "copy the checkpoint again"
+                f"{path}: {name} is stored as {dtype}, but {CONFIG} says {config.dtype}; copy the checkpoint again"
             )
 
 

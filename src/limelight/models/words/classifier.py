@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,25 +22,45 @@ from limelight.models.interface import View
 from limelight.models.outputs import probabilities
 from limelight.models.words.vocabulary import Vocabulary
 
-
-class Sizes(Protocol):
-    """What every configuration has."""
-
-    @property
-    def T_max(self) -> int: ...
-
-    @property
-    def d_e(self) -> int: ...
+LARGEST_SIZE = 2**31
+"""Of any size in a configuration: far beyond what can be computed with, and a product of three still has a meaning."""
+LARGEST_POSITIONS = 2**24
+"""T_max · d_e, the numbers in the table of positions: the one part of a model that its weights say nothing about."""
 
 
-def check_sizes(sizes: Sizes, names: Sequence[str]) -> None:
-    """Say which of the named sizes cannot be used; those that can are Python's own integers afterwards."""
-    for name in names:
-        object.__setattr__(sizes, name, whole_number(name, getattr(sizes, name), 1))
-    if sizes.T_max < 2:
-        raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {sizes.T_max}")
-    if sizes.d_e % 2:
-        raise ParameterError(f"d_e must be even, because positions come in sine and cosine pairs: got {sizes.d_e}")
+def checked_size(name: str, given: object, least: int = 1, hint: str = "") -> int:
+    """A size as Python's own integer; numbers are refused that no model has, some of which no memory address has."""
+    value = whole_number(name, given, least, hint)
+    if value > LARGEST_SIZE:
+        shown = f"{value:,}" if value < 2**64 else f"a number of {value.bit_length():,} bits"
+        raise ParameterError(f"{name} must be at most {LARGEST_SIZE:,}: got {shown}")
+    return value
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that every classifier over words has, named as in the paper; the defaults are those of Appendix F."""
+
+    kind: ClassVar[str]
+    T_max: int = 256
+    d_e: int = 128
+    d_att: int = 64
+    d_out: int = 64
+    K: int = 6
+
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            if own.type == "int":
+                object.__setattr__(self, own.name, checked_size(own.name, getattr(self, own.name)))
+        if self.T_max < 2:
+            raise ParameterError(f"T_max must leave room for [CLS] and a word, so at least 2: got {self.T_max}")
+        if self.d_e % 2:
+            raise ParameterError(f"d_e must be even, because positions come in sine and cosine pairs: got {self.d_e}")
+        if self.T_max * self.d_e > LARGEST_POSITIONS:
+            raise ParameterError(
+                f"T_max · d_e, the table of positions, must be at most {LARGEST_POSITIONS:,} numbers: "
+                f"got T_max = {self.T_max:,} and d_e = {self.d_e:,}; lower T_max"
+            )
 
 
 @cache
@@ -59,15 +80,15 @@ class WordClassifier(nn.Module, ABC):
 
     W_p: Tensor
 
-    def __init__(self, T_max: int, d_e: int, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+    def __init__(self, sizes: Sizes, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
         super().__init__()
         if len(labels) < 2 or len(set(labels)) != len(labels):
             raise ParameterError(f"a classifier needs at least two labels, all different: got {list(labels)!r}")
         self.vocabulary = vocabulary
         self.labels = tuple(labels)
-        self.W_e = nn.Parameter(torch.zeros(len(vocabulary), d_e))
+        self.W_e = nn.Parameter(torch.zeros(len(vocabulary), sizes.d_e))
         # A fixed function of the sizes: not part of a checkpoint.
-        self.register_buffer("W_p", sinusoidal_positions(T_max, d_e).float(), persistent=False)
+        self.register_buffer("W_p", sinusoidal_positions(sizes.T_max, sizes.d_e).float(), persistent=False)
 
     def double(self) -> Self:
         """Float64 throughout; positions are computed anew rather than rounded twice."""

@@ -17,14 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from limelight.errors import ParameterError, UnknownNameError
-from limelight.models.words.classifier import WordClassifier, check_sizes
+from limelight.models.words.classifier import Sizes, WordClassifier
 from limelight.models.words.transformer_view import TransformerView
 from limelight.models.words.vocabulary import Vocabulary
 
@@ -35,15 +35,13 @@ _TOKENS_AT_ONCE = {"cpu": 2**14, "cuda": 2**18}
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(Sizes):
     """The sizes of a TransformerClassifier; those of Section 2 keep their names, d_att and d_out are per head."""
 
-    kind: ClassVar[str] = "transformer-classifier"
-    T_max: int = 256
+    kind = "transformer-classifier"
     d_e: int = 96
     d_att: int = 16
     d_out: int = 16
-    K: int = 6
     layers: int = 6
     d_mlp: int = 192  # without an MLP it has no meaning
     residual: bool = True
@@ -51,7 +49,7 @@ class TransformerConfig:
     mlp: Mlp = "relu"
 
     def __post_init__(self) -> None:
-        check_sizes(self, ("T_max", "d_e", "d_att", "d_out", "K", "layers", "d_mlp"))
+        super().__post_init__()
         for name in ("residual", "layer_norm"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False: got {getattr(self, name)!r}")
@@ -120,7 +118,7 @@ class TransformerClassifier(WordClassifier):
     """Text in, logits out. Word i of a document stands at position i + 1; position 0 is [CLS]; the rest is [UNK]."""
 
     def __init__(self, config: TransformerConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> None:
-        super().__init__(config.T_max, config.d_e, vocabulary, labels)
+        super().__init__(config, vocabulary, labels)
         self.config = config
         self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.layers))
         self.W_l = nn.Parameter(torch.zeros(len(labels), config.d_e))
