@@ -96,7 +96,7 @@ def test_a_worker_that_is_not_what_the_manifest_says_is_refused(
                 monkeypatch.setattr(sys, "path", [str(upgraded.parent), *sys.path])
             else:
                 checkpoint.save(small_model(1).float(), model, "")
-            worker = next(worker for worker in crew._workers if worker.task is None)
+            worker = next(worker for worker in crew.workers if worker.task is None)
             killed.append(worker.process.pid)
             worker.process.kill()
             worker.process.wait()  # so that it is missed at once

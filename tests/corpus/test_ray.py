@@ -191,7 +191,7 @@ def test_ray_gives_the_same_bytes_and_replaces_an_actor(
 
     def kills(crew: RayActors, task: Any) -> None:
         give(crew, task)
-        own = [worker for worker in crew._workers if worker.task is not None]
+        own = [worker for worker in crew.workers if worker.task is not None]
         if own and not killed:
             killed.append(own[0].actor)
             crew._ray.kill(own[0].actor)

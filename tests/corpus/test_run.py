@@ -173,7 +173,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, data: Path, monkeypatch:
     def stops(crew: InProcess) -> Any:
         if len(computed) == 2:
             raise KeyboardInterrupt
-        computed.append(crew._tasks[0][0].number)
+        computed.append(crew.tasks[0][0].number)
         return answers(crew)
 
     monkeypatch.setattr(InProcess, "answers", stops)
@@ -183,7 +183,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, data: Path, monkeypatch:
     assert not corpus.open(tmp_path / "out").is_complete
     computed.clear()
     monkeypatch.setattr(
-        InProcess, "answers", lambda crew: [computed.append(crew._tasks[0][0].number), *answers(crew)][1:]
+        InProcess, "answers", lambda crew: [computed.append(crew.tasks[0][0].number), *answers(crew)][1:]
     )
     corpus.run(data, tmp_path / "out", **options)
     assert computed == [2, 3, 4]
@@ -298,7 +298,7 @@ def test_a_worker_that_dies_is_replaced_and_its_shard_computed_again(
         give(crew, task)
         if task.number in (1, 3) and task.number not in killed:
             killed.append(task.number)
-            worker = next(worker for worker in crew._workers if worker.task is task)
+            worker = next(worker for worker in crew.workers if worker.task is task)
             worker.process.kill()
 
     monkeypatch.setattr(Processes, "give", kills)
@@ -317,7 +317,7 @@ def test_a_shard_that_no_worker_survives_ends_the_run(
         give(crew, task)
         if task.number == 0:
             losses.append(0)
-            next(worker for worker in crew._workers if worker.task is task).process.kill()
+            next(worker for worker in crew.workers if worker.task is task).process.kill()
 
     monkeypatch.setattr(Processes, "give", kills)
     with pytest.raises(LimelightError, match=r"3 workers did not survive shard 0, rows 1 to 12 .*SIGKILL"):

@@ -92,7 +92,7 @@ class RayActors(Workers):
         gpus = f" and {gpus_per_worker:g} GPU" if gpus_per_worker else ""
         wanted = f"{workers} worker{'' if workers == 1 else 's'} of 1 CPU{gpus} asked for"
         self._patience = Patience(self._began and address is None, wanted, say)
-        self._workers: list[_Worker] = [self._begin() for _ in range(workers)]
+        self.workers: list[_Worker] = [self._begin() for _ in range(workers)]
 
     def _connect(self, address: str | None, workers: int) -> None:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -113,7 +113,7 @@ class RayActors(Workers):
 
     @property
     def busy(self) -> int:
-        return len(self._queue) + sum(worker.task is not None for worker in self._workers)
+        return len(self._queue) + sum(worker.task is not None for worker in self.workers)
 
     def give(self, task: Task) -> None:
         self._queue.append(task)
@@ -121,23 +121,23 @@ class RayActors(Workers):
 
     def _hand_out(self) -> None:
         """Let actors that are ready and idle begin; where one is missing for what is left, a new one begins."""
-        for worker in self._workers:
+        for worker in self.workers:
             if self._queue and worker.owes is None:
                 worker.task = self._queue.popleft()
                 worker.result = worker.actor.compute.remote(worker.task)
-        coming = sum(worker.ready is not None for worker in self._workers)
-        for _ in range(min(len(self._queue) - coming, self.size - len(self._workers))):
-            self._workers.append(self._begin())
+        coming = sum(worker.ready is not None for worker in self.workers)
+        for _ in range(min(len(self._queue) - coming, self.size - len(self.workers))):
+            self.workers.append(self._begin())
 
     def answers(self) -> list[Said]:
         while True:
             self._hand_out()
-            owed = {worker.owes: worker for worker in self._workers if worker.owes is not None}
+            owed = {worker.owes: worker for worker in self.workers if worker.owes is not None}
             there, _ = self._ray.wait(list(owed), num_returns=1, timeout=_LOOK_SECONDS)
             answers = [said for own in there if (said := self._answer(owed[own])) is not None]
             if answers:
                 return answers
-            self._patience.look(any(worker.begun is None for worker in self._workers), self._nodes)
+            self._patience.look(any(worker.begun is None for worker in self.workers), self._nodes)
 
     def _answer(self, worker: _Worker) -> Said | None:
         """What an actor says: that it has begun, what it is, then its shard. None where the driver need not know."""
@@ -166,7 +166,7 @@ class RayActors(Workers):
     def _lost(self, worker: _Worker, why: str) -> Lost | None:
         """Its shard, or, of an actor that died before it had one, the shard that it would have been given: a model that
         no actor survives ends the run. A new one begins when there is a shard for it."""
-        self._workers.remove(worker)
+        self.workers.remove(worker)
         self._ray.kill(worker.actor)
         task = worker.task
         if task is None and self._queue:
@@ -181,9 +181,9 @@ class RayActors(Workers):
             return None
 
     def close(self) -> None:
-        for worker in self._workers:
+        for worker in self.workers:
             self._ray.kill(worker.actor)
-        self._workers = []
+        self.workers = []
         if self._began:
             self._ray.shutdown()
 

@@ -95,36 +95,36 @@ class Processes(Workers):
 
     def __init__(self, workers: int, loading: Loading, questions: Questions, layout: Layout) -> None:
         self._setup, self.size = (loading, questions, layout), workers
-        self._workers: list[_Worker] = []
+        self.workers: list[_Worker] = []
         try:
             for _ in range(workers):
-                self._workers.append(_Worker(*self._setup))
+                self.workers.append(_Worker(*self._setup))
         except BaseException:
             self.close()
             raise
 
     @property
     def busy(self) -> int:
-        return sum(worker.task is not None for worker in self._workers)
+        return sum(worker.task is not None for worker in self.workers)
 
     def give(self, task: Task) -> None:
-        next(worker for worker in self._workers if worker.task is None).give(task)
+        next(worker for worker in self.workers if worker.task is None).give(task)
 
     def answers(self) -> list[Said]:
-        waiting = {worker.connection: worker for worker in self._workers if worker.task is not None}
+        waiting = {worker.connection: worker for worker in self.workers if worker.task is not None}
         answers: list[Said] = []
         for ready in wait(list(waiting)):
             worker = waiting[ready]  # type: ignore[index]
             answer = worker.answer()
             answers.append(answer)
             if isinstance(answer, Lost):
-                self._workers[self._workers.index(worker)] = _Worker(*self._setup)
+                self.workers[self.workers.index(worker)] = _Worker(*self._setup)
         return answers
 
     def close(self) -> None:
-        for worker in self._workers:
+        for worker in self.workers:
             worker.stop()
-        self._workers.clear()
+        self.workers.clear()
 
 
 # ── in the worker ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,9 @@ from limelight.inputs.document import Text
 from limelight.models.interface import Classifier
 
 _LARGEST = 2**63 - 1
+_OF_EXPLANATION = (
+    "method target against features spans sides weights stderr accuracy evaluations warnings notices".split()
+)
 
 
 @dataclass(frozen=True)
@@ -87,26 +90,11 @@ def _explained(explanation: Explanation) -> dict[str, Any]:
         **({} if explanation.groups is None else {"groups": explanation.groups.to_dict()}),
     }
     return {
-        "label": prediction.label,
-        "logits": prediction.logits,
-        "probabilities": prediction.probabilities,
-        "method": explanation.method,
-        "target": explanation.target,
-        "against": explanation.against,
-        "output": parameters.get("output"),
-        "removal": parameters.get("removal"),
-        "features": explanation.features,
-        "spans": explanation.spans,
-        "sides": explanation.sides,
-        "weights": explanation.weights,
-        "stderr": explanation.stderr,
+        **{name: getattr(prediction, name) for name in ("label", "logits", "probabilities")},
+        **{name: getattr(explanation, name) for name in _OF_EXPLANATION},
+        **{name: parameters.get(name) for name in ("output", "removal")},
+        **{name: _whole(parameters.get(name)) for name in ("n_samples", "seed")},
         "bound": explanation.stated.numerical_error,
-        "accuracy": explanation.accuracy,
-        "evaluations": explanation.evaluations,
-        "n_samples": _whole(parameters.get("n_samples")),
-        "seed": _whole(parameters.get("seed")),
-        "warnings": explanation.warnings,
-        "notices": explanation.notices,
         "details": json.dumps(details, ensure_ascii=False, separators=(",", ":")),
     }
 

@@ -130,23 +130,23 @@ class InProcess(Workers):
 
     def __init__(self, computer: Computer, ahead: bool = False) -> None:
         self._computer, self.size = computer, 2 if ahead else 1
-        self._tasks: list[tuple[Task, Callable[[], Shard]]] = []
+        self.tasks: list[tuple[Task, Callable[[], Shard]]] = []
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="limelight-reader") if ahead else None
 
     @property
     def busy(self) -> int:
-        return len(self._tasks)
+        return len(self.tasks)
 
     def give(self, task: Task) -> None:
         read = partial(self._computer.read, task)
-        self._tasks.append((task, read if self._reader is None else self._reader.submit(read).result))
+        self.tasks.append((task, read if self._reader is None else self._reader.submit(read).result))
 
     def answers(self) -> list[Said]:
-        done = self._computer.compute(*self._tasks[0])
-        self._tasks.pop(0)
+        done = self._computer.compute(*self.tasks[0])
+        self.tasks.pop(0)
         return [done]
 
     def close(self) -> None:
-        self._tasks.clear()
+        self.tasks.clear()
         if self._reader is not None:
             self._reader.shutdown(wait=True, cancel_futures=True)
