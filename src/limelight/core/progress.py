@@ -6,8 +6,10 @@ the caller as it is: that is how a call is cancelled from outside.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from limelight.core.sanitize import visible
@@ -54,6 +56,16 @@ class Silent:
 
 
 SILENT = Silent()
+
+
+@contextlib.contextmanager
+def working(progress: Progress, task: str, steps: int, done: int = 0) -> Iterator[None]:
+    """Around a task of so many steps, which is over however its work ends."""
+    progress.begin(task, steps, done)
+    try:
+        yield
+    finally:
+        progress.end()
 
 
 class Lines:

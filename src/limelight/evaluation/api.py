@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.attribution.api import reads_pairs
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.errors import shown
 from limelight.evaluation.evaluate_text import Record, evaluate_text
 from limelight.evaluation.plan import CHANCE_ORDERS, Arguments, Plan, plan_of
@@ -88,8 +88,7 @@ def evaluated(
     for name, why in (*plan.skipped.items(), *plan.unfit.items()):
         progress.say(f"left out: {name}: {why}")
     records: list[Record] = []
-    progress.begin("judging texts", len(plan.texts), sum(record is not None for record in known))
-    try:
+    with working(progress, "judging texts", len(plan.texts), sum(record is not None for record in known)):
         for number, before in enumerate(known):
             record = evaluate_text(plan, number) if before is None else before
             if before is None:
@@ -97,8 +96,6 @@ def evaluated(
                     folder.keep(record)
                 progress.advance()
             records.append(record)
-    finally:
-        progress.end()
     said = [_said(text) for text in plan.texts]
     first = {text: number for number, text in reversed(list(enumerate(said)))}
     return joined(

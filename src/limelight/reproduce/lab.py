@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from limelight.core.arrays import Array, Floats, Integers
-from limelight.core.progress import Progress
+from limelight.core.progress import Progress, working
 from limelight.core.threads import one_thread
 from limelight.errors import CapabilityError, DataError, EmptyTextError
 from limelight.explainers.method import Question, find
@@ -262,8 +262,7 @@ class Lab:
         first_missing = next(
             (i for i in range(0, len(documents), chunk) if not self.folder.has_chunk(stored, i)), len(documents)
         )
-        self.progress.begin(name, len(documents), first_missing)
-        try:
+        with working(self.progress, name, len(documents), first_missing):
             for first in range(0, len(documents), chunk):
                 piece = self.folder.read_chunk(stored, first, self.progress.say)
                 if piece is None:
@@ -272,6 +271,4 @@ class Lab:
                     self.folder.write_chunk(stored, first, piece)
                     self.progress.advance(len(members))
                 pieces.append(piece)
-        finally:
-            self.progress.end()
         return joined(pieces)

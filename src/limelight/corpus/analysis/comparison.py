@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.corpus.analysis.flat_rows import COLUMNS, Flat, Question, flat
 from limelight.corpus.analysis.lines import Plain, lines_of
 from limelight.corpus.analysis.means import Picked, Sums, Values
@@ -104,11 +104,8 @@ def compare(
                 f"{shown(one)} in {first.folder} and {shown(other)} in {second.folder}; run both alike"
             )
     both = _Both(paired=same_texts(first, second), pairs=first.layout.pairs)
-    progress.begin("comparing the runs", len(first.shards()))
-    try:
+    with working(progress, "comparing the runs", len(first.shards())):
         both.read(first, second, progress)
-    finally:
-        progress.end()
     common = [question for question in both.first if question in both.second]
     if not common:
         raise InputError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.corpus.analysis.disagreement import Disagreements, PairOfMethods
 from limelight.corpus.analysis.flat_rows import COLUMNS, Question, flat
 from limelight.corpus.analysis.mistakes import Mistakes
@@ -45,8 +45,7 @@ def summary_of(corpus: Corpus, progress: Progress = SILENT, most_words: int = MO
     layout = corpus.layout
     words = WordSums(pairs=layout.pairs, most_words=most_words)
     mistakes, texts, disagreements = Mistakes(words.vocabulary, layout), TextIndex(layout), Disagreements(layout)
-    progress.begin("reading the corpus", len(corpus.shards()))
-    try:
+    with working(progress, "reading the corpus", len(corpus.shards())):
         for table in corpus.tables(COLUMNS):
             shard = flat(table, layout)
             ids = words.add(shard)
@@ -56,6 +55,4 @@ def summary_of(corpus: Corpus, progress: Progress = SILENT, most_words: int = MO
             if (kept := words.trim()) is not None:
                 mistakes.keep(kept)
             progress.advance(1)
-    finally:
-        progress.end()
     return Summary(words, mistakes, texts, disagreements)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.core.arrays import whole_number
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.corpus.running.explain_rows import Questions, check_call
 from limelight.corpus.running.model_source import Loaded
 from limelight.corpus.running.shard_rows import layout_of
@@ -247,8 +247,7 @@ def _work(
     losses: dict[int, int] = {}
     given: dict[int, Task] = {}
     again: list[Task] = []
-    progress.begin("explaining", documents, documents - left)
-    try:
+    with working(progress, "explaining", documents, documents - left):
         while True:
             while crew.room:
                 task = again.pop() if again else next(tasks, None)
@@ -279,8 +278,6 @@ def _work(
                     cpu_seconds=round(answer.cpu_seconds, 4),
                 )
                 progress.advance(answer.documents, speed.note(answer))
-    finally:
-        progress.end()
 
 
 def _check_worker(folder: Folder, worker: Ready, identity: Mapping[str, Any]) -> None:

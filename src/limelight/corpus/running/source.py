@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.corpus.running.shard_rows import Row
 from limelight.corpus.store.schema import CarriedType, carried_type
 from limelight.errors import DataError, InputError, ParameterError, UnknownNameError, shown
@@ -107,20 +107,19 @@ class Source:
         chosen = self.chosen
         kinds: dict[str, set[type]] = {name: set() for name in chosen.carry}
         ids, rows, texts, not_one = array("Q"), 0, 0, None
-        progress.begin("looking at the data", 0)
-        for rows, (file, place, values) in enumerate(self._records(), start=1):
-            if all(isinstance(values[name], str) for name in chosen.text_columns):
-                texts += 1
-            elif not_one is None and values[chosen.text_column] is not None:
-                not_one = values[chosen.text_column]
-            if chosen.id_column is not None:
-                ids.append(_id_hash(file, place, values[chosen.id_column], chosen.id_column))
-            self._check_label(file, place, values, labels)
-            for name, own in kinds.items():
-                own.add(_kind(values[name]))
-            if rows % _TOLD_EVERY == 0:
-                progress.advance(_TOLD_EVERY)
-        progress.end()
+        with working(progress, "looking at the data", 0):
+            for rows, (file, place, values) in enumerate(self._records(), start=1):
+                if all(isinstance(values[name], str) for name in chosen.text_columns):
+                    texts += 1
+                elif not_one is None and values[chosen.text_column] is not None:
+                    not_one = values[chosen.text_column]
+                if chosen.id_column is not None:
+                    ids.append(_id_hash(file, place, values[chosen.id_column], chosen.id_column))
+                self._check_label(file, place, values, labels)
+                for name, own in kinds.items():
+                    own.add(_kind(values[name]))
+                if rows % _TOLD_EVERY == 0:
+                    progress.advance(_TOLD_EVERY)
         if rows == 0:
             raise DataError(f"{self._named} has no rows: give a file with a text in each row")
         if texts == 0:

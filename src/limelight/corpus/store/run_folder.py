@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, working
 from limelight.corpus.store.hashes import Broken, Foreign, Shards, open_manifest, seal_manifest
 from limelight.errors import DataError, InputError
 from limelight.storage.files import reason
@@ -115,8 +115,7 @@ class Folder(RunFolder):
             return set()
         whole: set[int] = set()
         damaged: list[str] = []
-        progress.begin("looking at what is done", len(numbers))
-        try:
+        with working(progress, "looking at what is done", len(numbers)):
             for number in numbers:
                 file = self.path / SHARDS / shard_name(number)
                 try:
@@ -125,8 +124,6 @@ class Folder(RunFolder):
                 except Broken as error:
                     damaged.append(f"{file} is damaged ({error}): it is computed again")
                 progress.advance(1)
-        finally:
-            progress.end()
         for line in damaged:
             progress.say(line)
         return whole

@@ -111,12 +111,12 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     yield f'<div class="rows"{given}>'
     chosen = to_be_seen_once(explanations) if is_long else None
     if chosen is None:
-        yield from (_row(own, m) for m, own in enumerate(drawn))
+        yield from (text_row(own, m) for m, own in enumerate(drawn))
     else:
-        yield _row(drawn[chosen], chosen)
+        yield text_row(drawn[chosen], chosen)
         if len(drawn) > 1:
             yield f"<details><summary>The text by {_counted(len(drawn) - 1, 'other method')}</summary>"
-            yield from (_row(own, m) for m, own in enumerate(drawn) if m != chosen)
+            yield from (text_row(own, m) for m, own in enumerate(drawn) if m != chosen)
             yield "</details>"
     yield "</div>"
     if rest := unread(first):
@@ -180,11 +180,12 @@ def _legend(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
         yield f"weights are in units of the {safe(' or '.join(outputs))}"
 
 
-def _row(own: HtmlText, m: int) -> str:
+def text_row(own: HtmlText, m: int, warned: str = "see above") -> str:
+    """The text by one method; `warned` stands at the sign of a warning."""
     name = f"<strong>{isolated(own.explanation.method_label)}</strong>"
-    warned = ' <span title="see above">⚠</span>' if own.explanation.warnings else ""
+    sign = f' <span title="{safe(warned)}">⚠</span>' if own.explanation.warnings else ""
     return (
-        f'<div class="row" data-m="{m}"><div class="name">{name}{warned}</div>'
+        f'<div class="row" data-m="{m}"><div class="name">{name}{sign}</div>'
         f'<div class="words" dir="auto">{own.text()}</div></div>'
     )
 

@@ -11,7 +11,7 @@ from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.analysis.texts import TextLine
 from limelight.corpus.report.page import tables
 from limelight.explanation.result import Explanation
-from limelight.render.html.article import headline
+from limelight.render.html.article import headline, text_row
 from limelight.render.html.escaping import isolated, safe, shortened
 from limelight.render.html.text import HtmlText
 from limelight.render.numbers import percent
@@ -104,19 +104,12 @@ def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
 def _rows(examples: Examples, explanations: Sequence[Explanation]) -> Iterator[str]:
     is_long = len(order_of(explanations[0])) > LONG_TEXT
     drawn = [HtmlText.of(own, inline=False, aligned=not is_long) for own in explanations]
-    first, *rest = (_coloured_row(own, examples.number(own.explanation.method)) for own in drawn)
+    first, *rest = (
+        text_row(own, examples.number(own.explanation.method), " ".join(own.explanation.warnings)) for own in drawn
+    )
     yield first
     if is_long and rest:
         other = f"{len(rest)} other method{'s' * (len(rest) != 1)}"
         yield f"<details><summary>The same text by {other}</summary>{''.join(rest)}</details>"
     else:
         yield from rest
-
-
-def _coloured_row(own: HtmlText, m: int) -> str:
-    warnings = own.explanation.warnings
-    warned = f' <span title="{safe(" ".join(warnings))}">⚠</span>' if warnings else ""
-    return (
-        f'<div class="row" data-m="{m}"><div class="name"><strong>{isolated(own.explanation.method_label)}</strong>'
-        f'{warned}</div><div class="words" dir="auto">{own.text()}</div></div>'
-    )
