@@ -93,6 +93,7 @@ class Case:
         self.d, self.text = len(self.features), self.plan.texts[self.number]
         self.output, self.outputs = self.plan.output, self.plan.outputs
         self.removals = tuple(self.answers)
+        self.places = [(removal, output) for removal in self.removals for output in self.outputs]
         self.seed = self.plan.arguments.seed
         self.signed = [one for one in self.entries if one.signed]
         self.explained = [one for one in self.entries if one.explanation is not None]
@@ -251,9 +252,9 @@ class Case:
         game = cast(RatioView, view).ratio_game(self.features)
         return game if view is not self.view else game.along(direction)
 
-    def scores_at(self, curve: Floats, parts: Sequence[float], before: str = "", **place: str) -> Iterator[Score]:
-        """The values of a curve at these fractions of the words."""
-        for part in parts:
+    def scores_at(self, curve: Floats, drawn: bool, before: str = "", **place: str) -> Iterator[Score]:
+        """The values of a curve at fractions of the words: all of the grid for what a report draws."""
+        for part in GRID if drawn else PARTS:
             yield score(f"{before}{part_name(part)}", curve[self.step_of(part)], **place)
 
 
@@ -264,8 +265,3 @@ def area(curve: Floats) -> float:
 
 def part_name(part: float) -> str:
     return f"{part:.0%}"
-
-
-def spread_parts(own: bool) -> Sequence[float]:
-    """At which fractions a curve is read: all of the grid for what a report draws."""
-    return GRID if own else PARTS

@@ -16,7 +16,7 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.evaluation.inference import LEAST, MARGIN, Comparison, Decision, Verdict, compared, verdict_of_difference
+from limelight.evaluation.inference import LEAST, Comparison, Decision, Verdict, compared, verdict_of_difference
 from limelight.statistics.closed_range import adjusted_pairs, factor
 from limelight.statistics.sign_flips import FLIPS
 
@@ -75,9 +75,7 @@ class Contest:
         return self.found[first, second] if (first, second) in self.found else self.found[second, first].turned
 
 
-def contest(
-    tables: Sequence[Mapping[str, Floats]], room: Floats, margin: float = MARGIN, seed: int = 0, alpha: float = ALPHA
-) -> Contest:
+def contest(tables: Sequence[Mapping[str, Floats]], room: Floats) -> Contest:
     """Compare methods, given by what each gains (texts,) on the same texts; `room` (texts,) is what can be gained.
 
     Methods of different tables are not compared.
@@ -87,22 +85,22 @@ def contest(
     total = sum(map(len, with_chance))
     flips = max(FLIPS, _FLIPS_PER_CLAIM * len(pairs))
     differences = np.stack([gains[first] - gains[second] for gains, (first, second) in pairs], axis=1)
-    seen = compared(differences, room, seed=seed, margin=margin, flips=flips)
+    seen = compared(differences, room, flips=flips)
     equal = holm([one.p_equal for one in seen])
-    adjusted = adjusted_pairs([np.stack(list(gains.values()), axis=1) for gains in with_chance], seed)
+    adjusted = adjusted_pairs([np.stack(list(gains.values()), axis=1) for gains in with_chance])
     p_values = np.concatenate([own[np.triu_indices(len(own), k=1)] for own in adjusted])
-    least = least_texts([len(gains) for gains in tables], alpha)
+    least = least_texts([len(gains) for gains in tables])
     found = {}
     for (_, pair), one, p, p_equal in zip(pairs, seen, p_values, equal, strict=True):
         own = replace(one, p=float(p), p_equal=float(p_equal))
-        found[pair] = Compared(*pair, one, verdict_of_difference(own, alpha, factor(2, total), len(pairs), least))
+        found[pair] = Compared(*pair, one, verdict_of_difference(own, ALPHA, factor(2, total), len(pairs), least))
     return Contest(found, len(room), least)
 
 
-def least_texts(tables: Sequence[int], alpha: float = ALPHA) -> int:
+def least_texts(tables: Sequence[int]) -> int:
     """The smallest number of texts with which anything can be claimed of any pair of so many methods per table."""
     total, texts = sum(tables) + len(tables), LEAST
-    while 2.0 ** (1 - texts) * factor(2, total) > alpha:
+    while 2.0 ** (1 - texts) * factor(2, total) > ALPHA:
         texts += 1
     return texts
 

@@ -7,6 +7,7 @@ import numpy as np
 from limelight.core.arrays import Floats, Integers
 from limelight.statistics.sign_flips import ends
 
+LEVEL = 0.95
 FLIPS = 2000
 """Fewer than decisions rest on: these means are descriptive."""
 _COLUMNS_AT_ONCE = 256
@@ -14,9 +15,7 @@ _RESAMPLES = 1000
 _RESAMPLES_AT_ONCE = 50
 
 
-def many_means(
-    values: Floats, seed: int = 0, level: float = 0.95, same: Integers | None = None
-) -> tuple[Floats, Floats, Floats]:
+def many_means(values: Floats, same: Integers | None = None) -> tuple[Floats, Floats, Floats]:
     """Mean, low and high end of each column (N, m), from flipped signs; documents without a value (NaN) are left out.
 
     The ends are NaN where fewer than six documents have a value. `same` (N,): equal for copies of one document, which
@@ -30,7 +29,7 @@ def many_means(
     if len(values):
         for i in range(0, values.shape[1], _COLUMNS_AT_ONCE):
             own = slice(i, i + _COLUMNS_AT_ONCE)
-            low[own], high[own] = ends(sums[:, own], counts[:, own], level, seed, FLIPS)
+            low[own], high[own] = ends(sums[:, own], counts[:, own], LEVEL, flips=FLIPS)
     return mean, low, high
 
 
@@ -44,7 +43,7 @@ def summed_copies(values: Floats, same: Integers | None) -> Floats:
     return sums
 
 
-def bootstrap_mean(values: Floats, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+def bootstrap_mean(values: Floats, seed: int) -> tuple[Floats, Floats, Floats]:
     """Mean over documents of each column (n, m), and its interval from resampled documents; NaNs are left out."""
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
@@ -57,7 +56,7 @@ def bootstrap_mean(values: Floats, seed: int, level: float = 0.95) -> tuple[Floa
             means.append((counts @ filled) / (counts @ known))
     with np.errstate(invalid="ignore", divide="ignore"):
         centre = filled.sum(axis=0) / known.sum(axis=0)
-    edge = (1.0 - level) / 2.0
+    edge = (1.0 - LEVEL) / 2.0
     low, high = np.nanquantile(np.concatenate(means), [edge, 1.0 - edge], axis=0)
     return centre, low, high
 

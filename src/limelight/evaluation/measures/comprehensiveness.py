@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from limelight.evaluation.case import Case, area, spread_parts
+from limelight.evaluation.case import Case, area
 from limelight.evaluation.limits import enumerates, limits_of
 from limelight.evaluation.measure import (
     ABOVE_CHANCE,
@@ -56,37 +56,35 @@ def curves(case: Case) -> None:
 
 @comprehensiveness.scores
 def of_methods(case: Case) -> Iterator[Score]:
-    for removal in case.removals:
-        for output in case.outputs:
-            whole, chance = case.whole[output], area(case.chance(removal, output))
-            worst = limits_of(case, removal, output).worst
-            for entry, order in case.orders():
-                place = {"method": entry.name, "removal": removal, "output": output, "order": order}
-                lost = whole - case.curve(case.ranking(entry, order), removal, output)
-                yield score(ALL, area(lost), **place)
-                yield score(ABOVE_CHANCE, area(lost) - (whole - chance), **place)
-                yield score(ABOVE_WORST, area(lost) - worst, **place)
-                is_drawn = output == case.output and order == entry.own_order
-                yield from case.scores_at(lost, spread_parts(is_drawn), **place)
+    for removal, output in case.places:
+        whole, chance = case.whole[output], area(case.chance(removal, output))
+        worst = limits_of(case, removal, output).worst
+        for entry, order in case.orders():
+            place = {"method": entry.name, "removal": removal, "output": output, "order": order}
+            lost = whole - case.curve(case.ranking(entry, order), removal, output)
+            yield score(ALL, area(lost), **place)
+            yield score(ABOVE_CHANCE, area(lost) - (whole - chance), **place)
+            yield score(ABOVE_WORST, area(lost) - worst, **place)
+            is_drawn = output == case.output and order == entry.own_order
+            yield from case.scores_at(lost, is_drawn, **place)
 
 
 @comprehensiveness.scores
 def of_texts(case: Case) -> Iterator[Score]:
     """Chance and the limits, which belong to no method."""
-    for removal in case.removals:
-        for output in case.outputs:
-            place = {"removal": removal, "output": output}
-            lost = case.whole[output] - case.chance(removal, output)
-            limits = limits_of(case, removal, output)
-            yield score(ALL, area(lost), **place)
-            yield score(BEST_ABOVE_CHANCE, _above(case, output, limits.best, area(lost)), **place)
-            yield score(BOUND_ABOVE_CHANCE, limits.bound - area(lost), **place)
-            yield score(BEST_ABOVE_WORST, _above(case, output, limits.best, limits.worst), **place)
-            yield score(limits.how, 1.0, **place)
-            yield from case.scores_at(lost, spread_parts(output == case.output), **place)
-            if output == case.output and limits.best_curve is not None:
-                best = case.whole[output] - limits.best_curve
-                yield from case.scores_at(best, spread_parts(own=True), "best ", **place)
+    for removal, output in case.places:
+        place = {"removal": removal, "output": output}
+        lost = case.whole[output] - case.chance(removal, output)
+        limits = limits_of(case, removal, output)
+        yield score(ALL, area(lost), **place)
+        yield score(BEST_ABOVE_CHANCE, _above(case, output, limits.best, area(lost)), **place)
+        yield score(BOUND_ABOVE_CHANCE, limits.bound - area(lost), **place)
+        yield score(BEST_ABOVE_WORST, _above(case, output, limits.best, limits.worst), **place)
+        yield score(limits.how, 1.0, **place)
+        yield from case.scores_at(lost, output == case.output, **place)
+        if output == case.output and limits.best_curve is not None:
+            best = case.whole[output] - limits.best_curve
+            yield from case.scores_at(best, True, "best ", **place)
 
 
 def _above(case: Case, output: Output, best: float, other: float) -> float:

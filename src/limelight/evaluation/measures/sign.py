@@ -33,14 +33,13 @@ def words_alone(case: Case) -> None:
 def of_methods(case: Case) -> Iterator[Score]:
     if not case.signed:
         return
-    for removal in case.removals:
+    for removal, output in case.places:
         logits = case.answers[removal](~np.eye(case.d, dtype=bool))
-        for output in case.outputs:
-            lost = case.whole[output] - case.quantity(output).of(logits)
-            moved = np.where(np.abs(lost) <= case.rounding(output), 0.0, np.sign(lost))
-            for entry in case.signed:
-                sizes = np.abs(entry.weights)
-                if sizes.sum() > 0.0:
-                    agrees = 0.5 * (1.0 + moved * np.sign(entry.weights))
-                    value = (sizes * agrees).sum() / sizes.sum()
-                    yield score("", value, method=entry.name, removal=removal, output=output)
+        lost = case.whole[output] - case.quantity(output).of(logits)
+        moved = np.where(np.abs(lost) <= case.rounding(output), 0.0, np.sign(lost))
+        for entry in case.signed:
+            sizes = np.abs(entry.weights)
+            if sizes.sum() > 0.0:
+                agrees = 0.5 * (1.0 + moved * np.sign(entry.weights))
+                value = (sizes * agrees).sum() / sizes.sum()
+                yield score("", value, method=entry.name, removal=removal, output=output)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from limelight.evaluation.case import Case, area, spread_parts
+from limelight.evaluation.case import Case, area
 from limelight.evaluation.measure import ALL, Curve, Measure, Score, score
 
 BELOW_CHANCE = "below chance"
@@ -34,17 +34,16 @@ def curves(case: Case) -> None:
 
 @sufficiency.scores
 def of_methods(case: Case) -> Iterator[Score]:
-    for removal in case.removals:
-        for output in case.outputs:
-            whole = case.whole[output]
-            chance = whole - case.chance(removal, output, kept=True)
-            place = {"removal": removal, "output": output}
-            yield score(ALL, area(chance), **place)
-            yield from case.scores_at(chance, spread_parts(output == case.output), **place)
-            for entry, order in case.orders():
-                own = {**place, "method": entry.name, "order": order}
-                lost = whole - case.curve(case.ranking(entry, order), removal, output, kept=True)
-                yield score(ALL, area(lost), **own)
-                yield score(BELOW_CHANCE, area(chance) - area(lost), **own)
-                is_drawn = output == case.output and order == entry.own_order
-                yield from case.scores_at(lost, spread_parts(is_drawn), **own)
+    for removal, output in case.places:
+        whole = case.whole[output]
+        chance = whole - case.chance(removal, output, kept=True)
+        place = {"removal": removal, "output": output}
+        yield score(ALL, area(chance), **place)
+        yield from case.scores_at(chance, output == case.output, **place)
+        for entry, order in case.orders():
+            own = {**place, "method": entry.name, "order": order}
+            lost = whole - case.curve(case.ranking(entry, order), removal, output, kept=True)
+            yield score(ALL, area(lost), **own)
+            yield score(BELOW_CHANCE, area(chance) - area(lost), **own)
+            is_drawn = output == case.output and order == entry.own_order
+            yield from case.scores_at(lost, is_drawn, **own)
