@@ -33,13 +33,12 @@ from limelight.explainers.output_game import (
     left_of_rounding,
     narrowed,
 )
-from limelight.explainers.sampling.budget import Budget, Run, in_turn
+from limelight.explainers.sampling.budget import Budget, Run, in_turn, sampled_weights
 from limelight.explainers.sampling.designs import blocks, sample_coalitions
 from limelight.explainers.sampling.lime_sampler import RIDGE_SAMPLES, LimeEstimate, LimeSampler, check_kernel
 from limelight.explainers.sampling.nondeterminism import shared_beyond_own
 from limelight.explainers.sampling.sampler import Estimate
 from limelight.explainers.sampling.standard_errors import few
-from limelight.explainers.sampling.weights import sampled_weights
 from limelight.explainers.surrogate import (
     LEAST_WEIGHT,
     NO_RIDGE,

@@ -23,10 +23,9 @@ from limelight.explainers.exact import (
 )
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.explainers.output_game import OutputGame, asked_together, by_game
-from limelight.explainers.sampling.budget import Budget, Run, in_turn
+from limelight.explainers.sampling.budget import Budget, Run, in_turn, sampled_weights
 from limelight.explainers.sampling.sampler import Estimate
 from limelight.explainers.sampling.shapley_samplers import PairedShapley, PermutedShapley, ShapleySampler
-from limelight.explainers.sampling.weights import sampled_weights
 from limelight.models.interface import FoldedView, Perturbable, RatioView
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
