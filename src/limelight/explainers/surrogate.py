@@ -234,7 +234,8 @@ def surrogate_of(
     # z - mean is (1 - mean) - (1 - z): where the document outweighs all else, a mean of 1 - 1e-8 is 1 in float32.
     H_inverse, without = _single(inverse / unit), _single(1.0 - mean_z)
     of_document = without[..., None, :] @ H_inverse
-    errors = [_Errors(), _Errors()]
+    of_samples: tuple[Any, Any] = (0.0, 0.0)
+    of_groups: tuple[Any, Any] = (0.0, 0.0)
     unexplained: Any = 0.0
     gain: Any = 0.0
     scale: Any = 0.0
@@ -253,13 +254,13 @@ def surrogate_of(
         columns = _single(xp.concatenate([w2 * squares, w2, w2 * (left < DECIDES)[..., None], *of_noise], -1))
         gain = gain + (_single(w)[..., None, :] @ abs(influence))[..., 0, :]
         if groups is not None:
-            errors[1].add(influence @ _single(groups), columns, y.shape[-1])
-        errors[0].add(influence, columns, y.shape[-1])
+            of_groups = _added(of_groups, influence @ _single(groups), columns, y.shape[-1])
+        of_samples = _added(of_samples, influence, columns, y.shape[-1])
     spread = (weights[..., None] * (y - mean_y[..., None, :]) ** 2).sum(-2)
     constant = xp.amax(y, -2) == xp.amin(y, -2)
     r2 = xp.where(constant, xp.ones_like(spread), 1.0 - unexplained / xp.where(constant, xp.ones_like(spread), spread))
     scale = scale / total[..., None]
-    stderr = errors[0].stderr(unit * heaviest, away, scale, noise)
+    stderr, effective = _stderr(of_samples, unit * heaviest, away, scale, noise)
     known = xp.einsum("...ij,...ji->...i", inverse, equations.H) - equations.ridge * xp.einsum("...ii->...i", inverse)
     stderr = _with_shrinkage(stderr, known, coefficients, equations.ridge)
     stderr = xp.where(constant[..., None, :], xp.zeros_like(stderr), stderr)
@@ -268,39 +269,36 @@ def surrogate_of(
         stderr,
         intercept,
         r2,
-        None if groups is None else errors[1].stderr(unit * heaviest, away, scale, noise),
+        None if groups is None else _stderr(of_groups, unit * heaviest, away, scale, noise)[0],
         scatter=(spread / total[..., None]) ** 0.5,
         largest=xp.amax(abs(y), -2),
         gain=unit * xp.amax(_double(gain), -1),
-        effective=errors[0].effective(),
+        effective=effective,
     )
 
 
-class _Errors:
-    """Sums over blocks of samples, for the standard errors of coefficients or of sums of them."""
+def _added(so_far: tuple[Any, Any], influence: Any, columns: Any, outputs: int) -> tuple[Any, Any]:
+    """Sums over samples with a block more: of squares of `influence` (..., n, d) times columns, and of fourth powers.
 
-    def __init__(self) -> None:
-        self._sums: Any = 0.0
-        self._fourths: Any = 0.0
-        self._outputs = 0
+    `influence` is squared in place; `columns`: squares of each output, then what else is summed.
+    """
+    influence *= influence
+    sums = so_far[0] + _double(influence.mT @ columns)
+    influence *= influence
+    return sums, so_far[1] + _double(influence.mT @ columns[..., :outputs] ** 2)
 
-    def add(self, influence: Any, columns: Any, outputs: int) -> None:
-        """`influence` (..., n, d) is squared in place; `columns`: squares of each output, then what else is summed."""
-        self._outputs = outputs
-        influence *= influence
-        self._sums = self._sums + _double(influence.mT @ columns)
-        influence *= influence
-        self._fourths = self._fourths + _double(influence.mT @ columns[..., :outputs] ** 2)
 
-    def effective(self) -> Any:
-        return effective_samples(self._sums[..., : self._outputs], self._fourths)
-
-    def stderr(self, unit: float, away: Any, scale: Any, noise: AnswerNoise | None) -> Any:
-        m = self._outputs
-        sums = self._sums * unit**2
-        squares, reach, decided = sums[..., :m], sums[..., m : m + 1], sums[..., m + 1 : m + 2]
-        stderr = stderr_of_sums(squares, self.effective(), reach, scale[..., None, :], decided) * away[..., None, :]
-        return stderr if noise is None else (stderr**2 + noise.widened**2 * sums[..., m + 2 :]) ** 0.5
+def _stderr(
+    of_samples: tuple[Any, Any], unit: float, away: Any, scale: Any, noise: AnswerNoise | None
+) -> tuple[Any, Any]:
+    """Standard errors (..., d, m), and from how many samples each is."""
+    m = away.shape[-1]
+    sums, effective = of_samples[0] * unit**2, effective_samples(of_samples[0][..., :m], of_samples[1])
+    squares, reach, decided = sums[..., :m], sums[..., m : m + 1], sums[..., m + 1 : m + 2]
+    stderr = stderr_of_sums(squares, effective, reach, scale[..., None, :], decided) * away[..., None, :]
+    if noise is not None:
+        stderr = (stderr**2 + noise.widened**2 * sums[..., m + 2 :]) ** 0.5
+    return stderr, effective
 
 
 def _with_shrinkage(stderr: Any, known: Any, coefficients: Any, ridge: float) -> Any:
