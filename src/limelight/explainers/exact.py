@@ -1,4 +1,4 @@
-"""What the exact values of a ratio game share: they exist for masked words and for logits (docs/theory.md)."""
+"""Exact values of a ratio game: they exist for masked and for deleted words, and for logits (docs/theory.md)."""
 
 from __future__ import annotations
 

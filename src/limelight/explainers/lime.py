@@ -111,10 +111,10 @@ def sampled(
     if not all(map(_lives_on_gpu, questions)):
         return [weights for group in by_game(questions) for weights in _official(group, settings)]
     seeds, folded = [question.seed for question in questions], cast(Sequence[Question[FoldedView]], questions)
-    n, asked = settings.n_samples, settings.n_samples + (not settings.original_first)
+    n, evaluations = settings.n_samples, settings.n_samples + (not settings.original_first)
     questions[0].progress.begin("asking the model", len(questions) * n)
     return [
-        _weights(fit, 0, float(model_prediction[0]), ROUNDING * float(fit.largest[0]), n, settings.ridge, asked)
+        _weights(fit, 0, float(model_prediction[0]), ROUNDING * float(fit.largest[0]), n, settings.ridge, evaluations)
         for fit, model_prediction in lime_on_device(folded, seeds, (questions[0].removal,), settings)
     ]
 

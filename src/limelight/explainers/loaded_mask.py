@@ -178,7 +178,7 @@ def _without_words(question: Question[Perturbable], outputs: Callable[[Floats], 
 
 
 def warning_of(found: LoadedMask, question: Question[Masking]) -> str:
-    """What a reader is told, and what to do."""
+    """Warning for a reader, and what to do."""
     mask, others = question.view.mask_name, "" if question.view.mask_is_given else ", another mask="
     phrases = "" if question.features.kind in ("phrases", "sentences") else ", features='phrases'"
     advice = f"so the weights may be the mask's: use removal='delete'{phrases}{others}"

@@ -22,8 +22,8 @@ _LEAST_RELATIVE = 1e-280
 
 def distances(d: int) -> Floats:
     """c_s for s = 0..d removed of d features."""
-    share = np.arange(d + 1) / d
-    gone: Floats = share / (1.0 + np.sqrt((d - np.arange(d + 1)) / d))
+    fraction = np.arange(d + 1) / d
+    gone: Floats = fraction / (1.0 + np.sqrt((d - np.arange(d + 1)) / d))
     return gone
 
 

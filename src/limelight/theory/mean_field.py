@@ -19,7 +19,7 @@ its own mean field of the rest. The m are those of largest |a_j - b_j|. States h
 replacement, k^(r) (d-1-k)^(m-r) / (d-1)^(m) for r of m removed, where x^(r) = x (x-1) … (x-r+1). With x^r (1-x)^{m-r}
 in their place, a head would not be exact when all of its features are conditioned on.
 
-**Sums over sizes.** With x the removed share of the rest and t = log(x/(1-x)), every D = D_0 (1-x) + D_1 x vanishes
+**Sums over sizes.** With x the removed fraction of the rest and t = log(x/(1-x)), every D = D_0 (1-x) + D_1 x vanishes
 only where Im t = ±π, whatever D_0 and D_1. So quotients are interpolated in t at g of Chebyshev's points, the ends
 x = 0 and 1 apart: the error falls like ρ^{-g}, ρ = y + sqrt(1 + y²), y = π / log d. 30 points stand for d = 170 sizes.
 
@@ -182,8 +182,8 @@ class _Sizes:
     """Sums over k, of which r removals fall on the m conditioned features and the others on the rest of `count`.
 
     Row r of `weights` (m + 1, 2, g) holds θ_k and θ̄_k times the chance of one state with r removed, given to the points
-    `x` (g,) of the removed share of the rest; `fluctuations` the same times the variance of drawing from the rest, per
-    sum of squares.
+    `x` (g,) of the removed fraction of the rest; `fluctuations` the same times the variance of drawing from the rest,
+    per sum of squares.
     """
 
     count: int

@@ -104,9 +104,9 @@ def best_removals(
     Where all sets of a size were tried, the bound is what was found. Else `effort` branches narrow the gap, until it is
     a thousandth of the range that the sizes span.
     """
-    asked, one = checked_sizes(game, sizes), one_class(game, column)
-    low, high = _lowest(one, asked, effort), _lowest(negated(one), asked, effort)
-    return Removals(asked, low.found, low.bound, -high.found, -high.bound, low.kept, high.kept)
+    chosen, one = checked_sizes(game, sizes), one_class(game, column)
+    low, high = _lowest(one, chosen, effort), _lowest(negated(one), chosen, effort)
+    return Removals(chosen, low.found, low.bound, -high.found, -high.bound, low.kept, high.kept)
 
 
 def best_ranking(game: RatioGame, column: int, worst: bool = False, effort: int = EFFORT) -> Ranking:
@@ -177,12 +177,12 @@ def checked_sizes(game: RatioGame, sizes: Sequence[int] | Integers | None) -> In
     d = game.n_features
     if sizes is None:
         return np.arange(d + 1)
-    asked = np.array([whole_number("a number of removed features", size, 0) for size in sizes], dtype=np.int64)
-    if not len(asked):
+    chosen = np.array([whole_number("a number of removed features", size, 0) for size in sizes], dtype=np.int64)
+    if not len(chosen):
         raise ParameterError("no number of removed features was asked for: name one, or leave sizes out for all")
-    if asked.max() > d:
-        raise ParameterError(f"{asked.max()} features cannot be removed: this game has {d}")
-    return asked
+    if chosen.max() > d:
+        raise ParameterError(f"{chosen.max()} features cannot be removed: this game has {d}")
+    return chosen
 
 
 def checked_effort(effort: int) -> int:

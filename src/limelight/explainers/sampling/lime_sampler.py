@@ -187,7 +187,7 @@ class LimeSampler(Sampler):
             values,
             stderr,
             covariance,
-            freedom=min((own for own in map(few, effective.T) if own is not None), default=None),
+            freedom=few(effective),
             group_stderr=None if groups is None else of_groups,
             surrogate=replace(surrogate, stderr=stderr, gain=gain, effective=effective),
         )

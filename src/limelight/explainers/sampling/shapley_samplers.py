@@ -99,13 +99,12 @@ class PairedShapley(ShapleySampler):
             regression = SignRegression(self._kept)
             values, stderr, moves = zip(*(self._output(regression, i, noise) for i in range(m)), strict=True)
         of_all = np.stack(stderr, axis=1)
-        freedom = min((own for own in (few(move.effective) for move in moves) if own is not None), default=None)
         return Estimate(
             self.n,
             np.stack(values, axis=1),
             of_all,
             lambda i: with_stderr(moves[i].covariance(), of_all[:, i]),
-            freedom=freedom,
+            freedom=few(np.stack([move.effective for move in moves], axis=1)),
         )
 
     def _output(self, regression: SignRegression, i: int, noise: AnswerNoise | None) -> tuple[Floats, Floats, Moves]:

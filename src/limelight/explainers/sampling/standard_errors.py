@@ -134,6 +134,6 @@ def with_stderr(covariance: Floats, stderr: Floats) -> Floats:
 
 
 def few(effective: Floats) -> int | None:
-    """Degrees of freedom to state of weights (d,): None where there are many."""
-    typical = float(np.median(effective)) if len(effective) else MANY
+    """Degrees of freedom to state of weights (d,), or those of the output with the fewest (d, m); None for many."""
+    typical = float(np.median(effective, axis=0).min()) if effective.size else MANY
     return None if not typical < MANY else max(int(typical), 3)
