@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, cast, overload
 
@@ -25,16 +24,15 @@ from limelight.explanation.serialization import (
     written_as_json,
 )
 from limelight.explanation.significance import Significance, significance_of
+from limelight.explanation.values import Value, Weighted, counted, first_few
 from limelight.inputs.document import JOINT, Span, Text
 from limelight.models.outputs import OUTPUTS, Kind
 
 Accuracy = Literal["exact", "bounded", "sampled", "approximate"]
-_SHOWN = 3
-"""Words, labels or methods in a repr."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction:
+class Prediction(Value):
     """What the model says of a text: one logit and one probability per label, and the label that wins.
 
     `kind` says how logits become probabilities. The numbers of a regression are its logits, and no probabilities.
@@ -46,23 +44,17 @@ class Prediction:
     probabilities: Floats | None
     kind: Kind = "classes"
 
-    def __post_init__(self) -> None:
-        _freeze(self, "logits", "probabilities")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Prediction) and all(_same(*pair) for pair in _fields(self, other))
-
     def __hash__(self) -> int:
         return hash((self.label, self.labels))
 
     def __repr__(self) -> str:
         if self.probabilities is None:
             numbers = [f"{quoted(name)} {value:.4g}" for name, value in zip(self.labels, self.logits, strict=True)]
-            return f"<Prediction: {_first_few(numbers)}>"
+            return f"<Prediction: {first_few(numbers)}>"
         chances = self.probabilities
         order = sorted(range(len(self.labels)), key=lambda c: -chances[c])
         labels = [f"{quoted(self.labels[c])} {chances[c]:.3g} (logit {self.logits[c]:+.3g})" for c in order]
-        return f"<Prediction: {_first_few(labels)}>"
+        return f"<Prediction: {first_few(labels)}>"
 
     @property
     def assigned(self) -> tuple[str, ...]:
@@ -99,7 +91,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupWeights:
+class GroupWeights(Weighted):
     """The outer of two levels, such as sentences: the weight of a group is the sum of its features' weights.
 
     `members[g]` are the numbers of the features of group g; the rest is as in an Explanation.
@@ -112,25 +104,11 @@ class GroupWeights:
     stderr: Floats | None
     members: tuple[tuple[int, ...], ...]
 
-    def __post_init__(self) -> None:
-        _freeze(self, "weights", "stderr")
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GroupWeights) and all(_same(*pair) for pair in _fields(self, other))
-
     def __hash__(self) -> int:
         return hash((self.features, self.members))
 
     def __repr__(self) -> str:
-        strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
-        return f"<GroupWeights: {_counted(len(self), 'group')}: {_first_few(strongest)}>"
-
-    def top(self, k: int = 10) -> list[tuple[str, float]]:
-        """The k groups of largest absolute weight, largest first."""
-        return _top(self.features, self.weights, k)
+        return f"<GroupWeights: {counted(len(self), 'group')}: {self.strongest}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -159,7 +137,7 @@ class GroupWeights:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Presented):
+class Explanation(Weighted, Presented):
     """The weight of each feature of one text for one label, according to one method.
 
     `method_label` is what the method is called in front of people. `signed`: a weight below zero speaks against the
@@ -196,24 +174,14 @@ class Explanation(Presented):
     sides: tuple[int, ...] | None = None
     groups: GroupWeights | None = None
 
-    def __post_init__(self) -> None:
-        _freeze(self, "weights", "stderr")
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Explanation) and all(_same(*pair) for pair in _fields(self, other))
-
     def __hash__(self) -> int:
         return hash((self.text, self.method, self.target, self.features))
 
     def __repr__(self) -> str:
-        strongest = [f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)]
         rather = "" if self.against is None else f" rather than {quoted(self.against)}"
         return (
             f"<Explanation: {quoted(self.method)} for {quoted(self.target)}{rather}, {self.accuracy}; "
-            f"{_counted(len(self), 'feature')}: {_first_few(strongest)}>"
+            f"{counted(len(self), 'feature')}: {self.strongest}>"
         )
 
     @property
@@ -225,10 +193,6 @@ class Explanation(Presented):
         if not self.exact:
             return "approximate"
         return "bounded" if "error" in self.diagnostics else "exact"
-
-    def top(self, k: int = 10) -> list[tuple[str, float]]:
-        """The k features of largest absolute weight, largest first."""
-        return _top(self.features, self.weights, k)
 
     @property
     def label(self) -> str:
@@ -428,8 +392,8 @@ class Comparison(Presented, Sequence[Explanation]):
             return "<Comparison: empty>"
         strongest = [f"{quoted(e.method)} {quoted(name)} {weight:+.3g}" for e in self for name, weight in e.top(1)]
         return (
-            f"<Comparison: {_counted(len(self), 'method')} for {quoted(self._first.target)} on "
-            f"{_counted(len(self.features), 'feature')}; strongest: {_first_few(strongest)}>"
+            f"<Comparison: {counted(len(self), 'method')} for {quoted(self._first.target)} on "
+            f"{counted(len(self.features), 'feature')}; strongest: {first_few(strongest)}>"
         )
 
     @property
@@ -481,49 +445,3 @@ class Comparison(Presented, Sequence[Explanation]):
         if not self.explanations:
             raise InputError("this comparison is empty: compare at least one method")
         return self.explanations[0]
-
-
-# ── equality and repr ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _freeze(owner: object, *names: str) -> None:
-    """Arrays of its own, which nobody can change: those that were given stay as they are."""
-    for name in names:
-        if getattr(owner, name) is not None:
-            array = np.array(getattr(owner, name), dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(owner, name, array)
-
-
-def _top(names: Sequence[str], weights: Floats, k: int) -> list[tuple[str, float]]:
-    order = np.argsort(-np.abs(weights), kind="stable")[:k]
-    return [(names[j], float(weights[j])) for j in order]
-
-
-def _fields(
-    one: Prediction | Explanation | GroupWeights, other: Prediction | Explanation | GroupWeights
-) -> list[tuple[Any, Any]]:
-    """The pairs of values on which equality rests."""
-    return [(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare]
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal by value, NaN to NaN, at any depth. JSON has no tuples: they equal lists."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    lists = [isinstance(value, np.ndarray | list | tuple) for value in (one, other)]
-    if any(lists):
-        return all(lists) and len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other) or (_is_nan(one) and _is_nan(other))
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
-def _counted(n: int, thing: str) -> str:
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
-
-
-def _first_few(parts: Sequence[str]) -> str:
-    return ", ".join([*parts[:_SHOWN], *(["…"] if len(parts) > _SHOWN else [])])
