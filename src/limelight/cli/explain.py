@@ -134,58 +134,51 @@ def explain(
     with warnings.catch_warnings():
         # What an explanation warns of stands beside it, in every format.
         warnings.simplefilter("ignore", ExplanationWarning)
-        to.deliver(_until_interrupted(_results(asked, source.thing, explained, failures), cuts))
+        to.deliver(_entries(asked, source.thing, explained, failures, cuts))
     if cuts:
         raise stopped("interrupted from the keyboard: what was reached is shown")
     if failures:
         raise typer.Exit(USER_ERROR)
 
 
-def _results(
-    asked: Sequence[Asked], thing: str, explained: Callable[[Text], Comparison], failures: list[Asked]
+def _entries(
+    asked: Sequence[Asked],
+    thing: str,
+    explained: Callable[[Text], Comparison],
+    failures: list[Asked],
+    cuts: list[Interrupted],
 ) -> Iterator[Entry]:
-    """What is said of each text; one of many that cannot be explained says why, and the others go on."""
+    """What is said of each text; one of many that cannot be explained says why, and the others go on.
+
+    Ctrl-C ends them with what was reached of the last one.
+    """
+    from limelight.explanation.result import Comparison
     from limelight.render.entries import Entry
 
-    if len(asked) == 1 and asked[0].id is None:
-        yield Entry.of(explained(asked[0].text))
-        return
-    if blank := [own for own in asked if own.is_blank]:
+    if blank := [own for own in asked if own.id is not None and own.is_blank]:
         failures += blank
-        complain(_left_out(blank, thing))
+        named = ", ".join(str(own.id) for own in blank[:_BLANKS_NAMED])
+        more = "" if len(blank) <= _BLANKS_NAMED else f" and {len(blank) - _BLANKS_NAMED:,} more"
+        are = f"{thing}s {named}{more} are" if len(blank) > 1 else f"{thing} {named} is"
+        complain(f"{are} blank and left out")
     for own in asked:
-        if own.is_blank:
+        if own.id is not None and own.is_blank:
             yield Entry(own.text, (), own.id, "the text is blank")
             continue
         try:
             yield Entry.of(explained(own.text), own.id)
-        except (UnknownNameError, ParameterError):  # what is wrong with the call is wrong for every text
-            raise
+        except Interrupted as cut:
+            cuts.append(cut)
+            yield Entry.of(Comparison(cut.explanations))
+            return
         except (InputError, NumericalError) as error:
+            # What is wrong with the call is wrong for every text.
+            if own.id is None or isinstance(error, UnknownNameError | ParameterError):
+                raise
             failures.append(own)
             message = in_options(str(error))
             complain(f"{thing} {own.id}: {message}")
             yield Entry(own.text, (), own.id, message)
-
-
-def _until_interrupted(results: Iterator[Entry], cuts: list[Interrupted]) -> Iterator[Entry]:
-    """Results; Ctrl-C ends them with what was reached of the last one."""
-    from limelight.explanation.result import Comparison
-    from limelight.render.entries import Entry
-
-    try:
-        yield from results
-    except Interrupted as cut:
-        cuts.append(cut)
-        yield Entry.of(Comparison(cut.explanations))
-
-
-def _left_out(blank: Sequence[Asked], thing: str) -> str:
-    """That some texts are blank, said once."""
-    named = ", ".join(str(own.id) for own in blank[:_BLANKS_NAMED])
-    more = "" if len(blank) <= _BLANKS_NAMED else f" and {len(blank) - _BLANKS_NAMED:,} more"
-    many = len(blank) > 1
-    return f"{thing}{'s' if many else ''} {named}{more} {'are' if many else 'is'} blank and left out"
 
 
 def _explainer(

@@ -60,16 +60,16 @@ class Source:
         if self.second is not None and (self.lines or self.second_column is not None):
             many = "--lines" if self.lines else "--second-column"
             raise InputError(f"--second is for one pair of texts, and {many} for many texts: give one of them")
-        if self._is_table:
-            return self._rows()
+        from limelight.storage.tables import SUFFIXES, is_table
+
+        if self.file is not None and self.text is None and is_table(self.file):
+            return self._rows(self.file)
         for option, value in (
             ("--text-column", self.text_column),
             ("--second-column", self.second_column),
             ("--id-column", self.id_column),
         ):
             if value is not None:
-                from limelight.storage.tables import SUFFIXES
-
                 raise InputError(f"{option} is for a table given by --file ({', '.join(SUFFIXES)}): leave it out")
         if self.limit is not None and not self.lines:
             raise InputError("--limit is for a table given by --file, or for --lines: leave it out")
@@ -89,27 +89,18 @@ class Source:
         """The option that gave second texts; None where there are none."""
         return "--second" if self.second is not None else None if self.second_column is None else "--second-column"
 
-    @property
-    def _is_table(self) -> bool:
-        if self.file is None or self.text is not None:
-            return False
-        from limelight.storage.tables import is_table
-
-        if is_table(self.file) and self.lines:
-            raise InputError(
-                f"{self.file} is a table, whose rows are texts anyway: leave --lines out, or rename it to .txt"
-            )
-        return is_table(self.file)
-
-    def _rows(self) -> list[Asked]:
+    def _rows(self, table: Path) -> list[Asked]:
         from limelight.storage.labelled_texts import read_texts
 
-        assert self.file is not None
+        if self.lines:
+            raise InputError(
+                f"{table} is a table, whose rows are texts anyway: leave --lines out, or rename it to .txt"
+            )
         if self.second is not None:
             raise InputError("--second is for one pair of texts: name the column of second texts by --second-column")
         try:
-            table = read_texts(
-                self.file,
+            rows = read_texts(
+                table,
                 _TEXTS if self.text_column is None else self.text_column,
                 second_column=self.second_column,
                 id_column=self.id_column,
@@ -119,7 +110,7 @@ class Source:
             if self.text_column is not None or f" {shown(_TEXTS)}: " not in str(error):  # another column is missing
                 raise
             raise InputError(f"{error}; name the column of the texts by --text-column") from error
-        return [Asked(text, id) for text, id in zip(table.texts, table.ids, strict=True)]
+        return [Asked(text, id) for text, id in zip(rows.texts, rows.ids, strict=True)]
 
 
 def read_text(text: str | None, file: Path | None) -> str:

@@ -49,10 +49,15 @@ class Words:
 def compute(lab: Lab) -> Numbers:
     closed, exact = passes.closed_forms(lab), passes.exact(lab)
     columns = {"alpha": closed["alpha-avg"], "value": closed["value"], "limit": exact["lime_limit"]}
-    documents = [Words(*own) for own in zip(*(lab.split(column) for column in columns.values()), strict=True)]
+    documents = [Words(*own) for own in zip(*map(lab.split, columns.values()), strict=True)]
     value = np.array([words.top_value for words in documents])
     limit = np.array([words.limit[words.top] for words in documents])
-    _store(lab, columns)
+    # A sample of words for the figure.
+    total, rng = len(columns["alpha"]), np.random.default_rng(lab.seed)
+    picked = np.arange(total) if total <= _POINTS else np.sort(rng.choice(total, _POINTS, replace=False))
+    lab.folder.write_arrays("final-layer", {name: c[picked].astype(np.float32) for name, c in columns.items()})
+    both = torch.from_numpy(np.stack([columns["alpha"], columns["limit"]])).to(lab.device)
+    tau = torch.stack([kendall(comparisons(rows))[0, 1] for rows in torch.split(both, lab.sizes.tolist(), dim=1)])
     return {
         "documents": len(documents),
         "target": lab.target_name,
@@ -63,40 +68,26 @@ def compute(lab: Lab) -> Numbers:
             "limit_negative": float((limit < 0).mean()),
         },
         "words_negative_limit": float((columns["limit"] < 0).mean()),
-        "pairs_contradicting": _discordant(lab, columns["alpha"], columns["limit"]),
+        # The part of pairs of words where the one with more attention has the smaller weight, mean over documents.
+        "pairs_contradicting": float((1.0 - tau.nanmean()) / 2.0),
         "examples": _examples(lab, documents),
         "replaced": _replaced(lab, documents),
     }
 
 
-def _discordant(lab: Lab, alpha: Floats, limit: Floats) -> float:
-    """The part of pairs of words where the one with more attention has the smaller weight, mean over documents."""
-    both = torch.split(torch.from_numpy(np.stack([alpha, limit])).to(lab.device), lab.sizes.tolist(), dim=1)
-    tau = torch.stack([kendall(comparisons(rows))[0, 1] for rows in both])
-    return float((1.0 - tau.nanmean()) / 2.0)
-
-
-def _store(lab: Lab, columns: dict[str, Floats]) -> None:
-    """A sample of words for the figure."""
-    total = len(columns["alpha"])
-    rng = np.random.default_rng(lab.seed)
-    picked = np.arange(total) if total <= _POINTS else np.sort(rng.choice(total, _POINTS, replace=False))
-    lab.folder.write_arrays("final-layer", {name: c[picked].astype(np.float32) for name, c in columns.items()})
-
-
 def _examples(lab: Lab, documents: Sequence[Words]) -> list[Numbers]:
     """The documents whose most attended word has the most attention, among those where W_ℓ v is not positive."""
-    odd = [(lab.documents[i], words) for i, words in enumerate(documents) if words.top_value < NEAR_ZERO]
+    odd = [(own, words) for own, words in zip(lab.documents, documents, strict=True) if words.top_value < NEAR_ZERO]
     odd.sort(key=lambda pair: -pair[1].alpha[pair[1].top])
     return [
         {
-            "document": prepared.index,
-            "word": prepared.features.names[words.top],
+            "document": own.index,
+            "word": own.features.names[words.top],
             "attention": float(words.alpha[words.top]),
             "value": float(words.value[words.top]),
             "lime_limit": float(words.limit[words.top]),
         }
-        for prepared, words in odd[:EXAMPLES]
+        for own, words in odd[:EXAMPLES]
     ]
 
 
@@ -109,21 +100,23 @@ def _replaced(lab: Lab, documents: Sequence[Words]) -> Numbers:
 
     picked = evenly(len(documents), REPLACED)
     weights = lab.over_documents("constant sign", compute, [lab.documents[i] for i in picked])["lime_limit"]
-    replaced = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
+    after = np.split(weights, np.cumsum(lab.sizes[picked])[:-1])
     chosen = [documents[i] for i in picked]
-    pairs = list(zip(chosen, replaced, strict=True))
+    alpha, before = [words.alpha for words in chosen], [words.limit for words in chosen]
     return {
         "documents": len(picked),
-        "correlation_before": _mean_correlation((words.alpha, words.limit) for words in chosen),
-        "correlation_absolute_before": _mean_correlation((words.alpha, np.abs(words.limit)) for words in chosen),
-        "correlation_after": _mean_correlation((words.alpha, limit) for words, limit in pairs),
-        "top_word_negative_after": float(np.mean([limit[words.top] < 0 for words, limit in pairs])),
+        "correlation_before": _mean_correlation(alpha, before),
+        "correlation_absolute_before": _mean_correlation(alpha, map(np.abs, before)),
+        "correlation_after": _mean_correlation(alpha, after),
+        "top_word_negative_after": float(
+            np.mean([limit[words.top] < 0 for words, limit in zip(chosen, after, strict=True)])
+        ),
     }
 
 
-def _mean_correlation(pairs: Iterable[tuple[Floats, Floats]]) -> float:
+def _mean_correlation(one: Iterable[Floats], other: Iterable[Floats]) -> float:
     """Of Pearson's correlations over documents, those left out that have none."""
-    return float(np.nanmean([correlation(np.stack(pair))[0, 1] for pair in pairs]))
+    return float(np.nanmean([correlation(np.stack(pair))[0, 1] for pair in zip(one, other, strict=True)]))
 
 
 def constant_sign_game(question: Asked) -> RatioGame:

@@ -165,9 +165,6 @@ class RunFolder(run_folder.RunFolder):
 
     # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def has_chunk(self, name: str, first: int) -> bool:
-        return self._chunk(name, first).exists()
-
     def read_chunk(self, name: str, first: int, say: Callable[[str], None] = lambda line: None) -> Arrays | None:
         """A piece that was stored; None where there is none, or none that can be used, which is said."""
         file = self._chunk(name, first)

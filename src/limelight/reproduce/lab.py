@@ -143,11 +143,6 @@ class Lab:
         return target_of(self.model)
 
     @property
-    def quantity(self) -> Quantity:
-        """The logit of the target."""
-        return Quantity(len(self.model.labels), self.target)
-
-    @property
     def target_name(self) -> str:
         return str(self.model.labels[self.target])
 
@@ -173,9 +168,10 @@ class Lab:
 
     def questions(self, documents: Sequence[Prepared]) -> list[Asked]:
         """What every experiment asks: the weights of distinct words for the logit of the target."""
+        quantity = Quantity(len(self.model.labels), self.target)
         views = ReadTogether(self.paper_model(), [own.document for own in documents]).views
         return [
-            Question(view, own.document, own.features, self.quantity, view.logits, seed=self.seed)
+            Question(view, own.document, own.features, quantity, view.logits, seed=self.seed)
             for view, own in zip(views, documents, strict=True)
         ]
 
@@ -258,17 +254,14 @@ class Lab:
         kind = torch.device(self.device).type
         chunk = CHUNK[kind] if chunk is None else chunk
         stored = f"{name}-{kind}-by-{chunk}"
-        pieces: list[Arrays] = []
-        first_missing = next(
-            (i for i in range(0, len(documents), chunk) if not self.folder.has_chunk(stored, i)), len(documents)
-        )
-        with working(self.progress, name, len(documents), first_missing):
-            for first in range(0, len(documents), chunk):
-                piece = self.folder.read_chunk(stored, first, self.progress.say)
-                if piece is None:
-                    members = documents[first : first + chunk]
-                    piece = compute(members)
-                    self.folder.write_chunk(stored, first, piece)
-                    self.progress.advance(len(members))
-                pieces.append(piece)
-        return joined(pieces)
+        pieces = {
+            first: self.folder.read_chunk(stored, first, self.progress.say) for first in range(0, len(documents), chunk)
+        }
+        missing = [first for first, piece in pieces.items() if piece is None]
+        with working(self.progress, name, len(documents), missing[0] if missing else len(documents)):
+            for first in missing:
+                members = documents[first : first + chunk]
+                pieces[first] = piece = compute(members)
+                self.folder.write_chunk(stored, first, piece)
+                self.progress.advance(len(members))
+        return joined(piece for piece in pieces.values() if piece is not None)

@@ -95,13 +95,10 @@ class Optimiser:
         finally:
             self._swap()
 
-    @torch.no_grad()
     def _swap(self) -> None:
         if self.average is not None:
             for name, weight in self.model.named_parameters():
-                last = weight.detach().clone()
-                weight.copy_(self.average[name])
-                self.average[name] = last
+                weight.data, self.average[name] = self.average[name], weight.data
 
     # ── what a run that was interrupted needs to go on ────────────────────────────────────────────────────────────────
 
