@@ -660,3 +660,17 @@ def test_every_choice_but_the_usual_has_its_words() -> None:
     assert len(set(notices)) == len(notices)
     assert "moves its answer by 0.2 times the largest logit" in notices[0]
     assert "takes no batches" in notices[4]
+
+
+def test_a_model_that_reads_no_short_text_is_asked_about_a_longer_one() -> None:
+    """Three blocks of a Funnel halve what they read twice, and cannot be run on a text of one word."""
+    model, own = odd_transformer("funnel")
+    classifier = wrapped((model, own))
+    texts = ["the film was great", TEXT]
+    each = [alone(model, own(text)["input_ids"]) for text in texts]
+    np.testing.assert_allclose(classifier.predict_logits(texts), np.stack(each), rtol=0, atol=FLOAT32)
+    e = limelight.explain(classifier, texts[0], "leave-one-out", target=classifier.labels[1])
+    without = [alone(model, own(texts[0].replace(word, "[MASK]"))["input_ids"])[1] for word in texts[0].split()]
+    np.testing.assert_allclose(e.weights, each[0][1] - np.array(without), rtol=0, atol=FLOAT32)
+    with pytest.raises(CapabilityError, match="an input of 3 tokens"):
+        limelight.explain(classifier, "great", "leave-one-out")

@@ -30,6 +30,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "num_feedforward_networks": 1,
     },
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24},
+    "funnel": {"d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24, "block_sizes": [1, 1, 1]},
     "ctrl": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64, "dff": 24},
     "reformer": {
         "attn_layers": ["local", "local"],
@@ -59,7 +60,7 @@ def odd_transformer(family: str, **settings: Any) -> tuple[Any, Any]:
     """A random model of a family with its tokenizer: of words and their pieces, [CLS] first and [SEP] last."""
     own = copy.deepcopy(tokenizer("wordpiece"))
     sizes = {**(_OWN[family] if family in _OWN and "n_embd" not in _SIZES else {}), "vocab_size": len(own)}
-    if family not in ("gpt2", "xlnet", "bart", "ctrl", "reformer"):
+    if family not in ("gpt2", "xlnet", "bart", "ctrl", "reformer", "funnel"):
         sizes = {**_SIZES, **sizes}
     named = {
         "pad_token_id": own.pad_token_id,

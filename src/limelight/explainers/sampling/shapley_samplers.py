@@ -317,8 +317,8 @@ def stderr_of_pairs(squares: Floats, pairs: int) -> Floats:
     the intervals of all others too wide (98 % covered with four pairs), the median too narrow where one word rules
     (91 %).
 
-    A word that adds the same in every pair may be one that matters in few permutations, as in a majority: 5 pairs miss a
-    word of 15 seven times in ten. It has the variance of the words that do not.
+    A word that adds the same in every pair may be one that matters in few permutations, as in a majority: 5 pairs miss
+    a word of 15 seven times in ten. It has the variance of the words that do not.
     """
     own = squares / (pairs - 1)
     variance = (squares + np.sqrt(own).mean() ** 2) / pairs

@@ -166,13 +166,15 @@ def tolerance(dtype: torch.dtype) -> float:
 # ── inputs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def inputs_like(frame: Encoding, ordinary: Integers, limit: int | None) -> list[TokenWindow]:
+def inputs_like(frame: Encoding, ordinary: Integers, limit: int | None, first: int = 0) -> list[TokenWindow]:
     """Three inputs of different lengths and a fourth as long as the second, as far as the model's limit has room.
 
-    `frame` shows where special tokens stand; the first input is the frame itself where a token stands in it.
+    `frame` shows where special tokens stand; the first input is the frame itself where a token stands in it, or `first`
+    tokens.
     """
     room = _MANY if limit is None else _room(frame, limit)
-    return _of_sizes(frame, ordinary, [0 if sum(frame.lengths) else 1, *(min(n, room) for n in (_FEW, _MANY, _FEW))])
+    shortest = min(first, room) or (0 if sum(frame.lengths) else 1)
+    return _of_sizes(frame, ordinary, [shortest, *(min(n, room) for n in (_FEW, _MANY, _FEW))])
 
 
 def inputs_of_width(frame: Encoding, ordinary: Integers, width: int) -> list[TokenWindow]:
