@@ -7,6 +7,8 @@ it also differs from itself: where an answer moved, both are asked again, alone 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from limelight.core.arrays import Floats
@@ -38,17 +40,21 @@ def moved(one: Floats, other: Floats, kind: Kind, unit: float = DOUBLE) -> float
     return apart if apart > limit else 0.0
 
 
+@dataclass
 class Company:
-    """A function asked about a short text alone and beside the whole one; `asked` counts what it was given."""
+    """A function asked about a short text alone and beside the whole one.
 
-    def __init__(self, asker: Asker, document: Document, whole: Floats | None) -> None:
-        """`whole`: the logits of the whole text, asked alone, where they are known."""
-        self._asker, self._document, self._whole = asker, document, whole
-        self.asked = 0
+    `whole`: the logits of the whole text, asked alone, where they are known; `asked` counts what it was given.
+    """
+
+    asker: Asker
+    document: Document
+    whole: Floats | None
+    asked: int = 0
 
     def moves(self) -> float:
         """How far company moves the logits of a text; 0 where that is rounding, noise, or not to be found out."""
-        if self._asker.batch_texts < 2:
+        if self.asker.batch_texts < 2:
             return 0.0
         try:
             return self._moves()
@@ -56,12 +62,12 @@ class Company:
             return 0.0
 
     def _moves(self) -> float:
-        short, long = _short_and_long(self._document)
+        short, long = _short_and_long(self.document)
         alone = self._ask([short])[0]
         together = self._ask([long, short], "beside")
         most = self._apart(together[1], alone)
-        if self._whole is not None and long == self._document.given:
-            most = max(most, self._apart(together[0], self._whole))
+        if self.whole is not None and long == self.document.given:
+            most = max(most, self._apart(together[0], self.whole))
         if not most:
             return 0.0
         again = [self._ask([short], time)[0] for time in range(1, ALONE_AGAIN + 1)]
@@ -73,11 +79,11 @@ class Company:
         return most
 
     def _apart(self, one: Floats, other: Floats) -> float:
-        return moved(one, other, self._asker.kind, self._asker.calls.unit)
+        return moved(one, other, self.asker.kind, self.asker.calls.unit)
 
     def _ask(self, texts: list[Text], time: int | str = 0) -> Floats:
         """Logits of texts in one batch; with a cache `time` says on which occasion."""
-        answered = self._asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
+        answered = self.asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
         self.asked += answered.asked
         return answered.logits
 

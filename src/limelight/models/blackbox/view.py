@@ -54,22 +54,13 @@ class BlackBoxView(ViewFacts, Perturbable, Masking, Divisible):
     """What methods see of a function and a text."""
 
     removals: tuple[Removal, ...] = ("mask", "delete")
+    mask_is_unusual = True  # whether a function knows its mask is known to nobody
+    mask_is_given = False
 
     def __init__(self, model: BlackBoxClassifier, document: Document, memo: Memo | None = None) -> None:
         self._model, self.document = model, document
         self._memo = Memo() if memo is None else memo
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels
-
-    @property
-    def kind(self) -> Kind:
-        return self._model.kind
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        return OF_FUNCTIONS[self.kind]
+        self.labels, self.kind, self.outputs = model.labels, model.kind, OF_FUNCTIONS[model.kind]
 
     @property
     def logits(self) -> Floats:
@@ -92,15 +83,6 @@ class BlackBoxView(ViewFacts, Perturbable, Masking, Divisible):
         replacement = self._model.mask if removal == "mask" else ""
         variants = Variants(self.document, features, replacement)
         return TextGame(self._model.asker, variants, len(features), progress, self._memo.known("logits"), self.document)
-
-    @property
-    def mask_is_unusual(self) -> bool:
-        """Whether a function knows its mask is known to nobody."""
-        return True
-
-    @property
-    def mask_is_given(self) -> bool:
-        return False
 
     @property
     def mask_name(self) -> str:

@@ -127,7 +127,7 @@ class HuggingFaceClassifier:
     @property
     def batching(self) -> Batching:
         """Which texts the model is asked about together, found by asking it: any, "padded" to one length; only those of
-        "equal lengths"; "one at a time"; or one at a time since it "does not repeat itself" (`company.py`)."""
+        "equal lengths"; "one at a time"; or one at a time since it "does not repeat itself" (`batching.py`)."""
         return self.company().batching
 
     def company(self, first: Floats | None = None) -> Company:

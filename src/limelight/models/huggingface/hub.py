@@ -55,8 +55,16 @@ def read_pretrained(name: str, device: torch.device, dtype: str, near: str = "")
     with _one_at_a_time, _process_kept(), _quiet(transformers):
         folder = Path(name) if Path(name).is_dir() else _from_hub(name, near)
         stored = looked_at(folder)
-        with _explained(folder), torch.inference_mode(False), torch.device("cpu"):
-            return _read(transformers, folder, stored, device, read_in)
+        try:
+            with torch.inference_mode(False), torch.device("cpu"):
+                return _read(transformers, folder, stored, device, read_in)
+        except LimelightError:
+            raise
+        except Exception as error:
+            raise CheckpointError(
+                f"the folder {folder} cannot be read as a Hugging Face classifier: {_reason(error)}; save the model "
+                "again with save_pretrained(folder), or give another one"
+            ) from error
 
 
 def _read(
@@ -223,20 +231,6 @@ def _process_kept() -> Iterator[None]:
         random.setstate(states[0])
         np.random.set_state(states[1])  # noqa: NPY002
         torch.set_default_dtype(dtype)
-
-
-@contextlib.contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Errors of transformers in our own tree, with what to do."""
-    try:
-        yield
-    except LimelightError:
-        raise
-    except Exception as error:
-        raise CheckpointError(
-            f"the folder {folder} cannot be read as a Hugging Face classifier: {_reason(error)}; save the model again "
-            "with save_pretrained(folder), or give another one"
-        ) from error
 
 
 def _reason(error: BaseException) -> str:

@@ -18,7 +18,6 @@ import operator
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -95,10 +94,10 @@ class PrivateTrees:
             plain = self.plain()
             if self._rounded is None or not self._rounded.fits(dtype):
                 self._rounded = None  # before the new one is made: there is never a third copy
-                self._rounded = _rounded_tree(plain, dtype)
+                self._rounded = _RoundedTree(plain, dtype)
             else:
                 self._rounded.copy_weights()
-            return self._rounded.tree
+            return self._rounded
 
     def size_of_rounded(self, dtype: torch.dtype) -> int:
         """Bytes of the model's weights and of their rounded copies together."""
@@ -150,23 +149,18 @@ class Tree:
             logits: Tensor = self.module(**self.arguments(inputs)).logits
         return logits
 
-    def _table(self) -> nn.Module:
-        """The table of token embeddings."""
-        try:
+    def embed(self, ids: Tensor) -> Tensor:
+        """The vectors (T, d_e) of token numbers (T,), as they leave the table of token embeddings."""
+        table = None
+        with contextlib.suppress(NotImplementedError):
             table = self.module.get_input_embeddings()
-        except NotImplementedError:
-            table = None
         if not isinstance(table, nn.Module):
             raise CapabilityError(
                 f"{self.name} does not show its table of token embeddings, so there are no gradients with respect to "
                 "them: use a perturbation method"
             )
-        return table
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """The vectors (T, d_e) of token numbers (T,), as they leave the table of token embeddings."""
         with torch.no_grad():
-            vectors = self._table()(ids)
+            vectors = table(ids)
         if not isinstance(vectors, Tensor):  # I-BERT's has a scale beside the vectors
             raise CapabilityError(
                 f"{self.name} gives more than vectors for its tokens, so there are no gradients with respect to them: "
@@ -209,37 +203,33 @@ def _eager_tree(plain: Tree) -> Tree:
     return Tree(module)
 
 
-@dataclass(frozen=True)
-class _RoundedTree:
-    """A tree whose weights are rounded copies of others: pairs of a weight and its copy."""
+class _RoundedTree(Tree):
+    """A tree whose weights are rounded copies of others.
 
-    tree: Tree
-    dtype: torch.dtype
-    pairs: list[tuple[Tensor, Tensor]]
+    Parameters and the buffers that are stored with them are rounded; tables that a module computes for itself, such as
+    the frequencies of rotary positions, stay as they are, as where transformers loads a model in that precision.
+    """
+
+    def __init__(self, plain: Tree, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._pairs: list[tuple[Tensor, Tensor]] = []
+        stored = {id(tensor) for module in plain.module.modules() for tensor in _stored_buffers(module)}
+        rounded: dict[int, Tensor] = {}
+        for tensor in (*plain.module.parameters(), *plain.module.buffers()):
+            weight = isinstance(tensor, nn.Parameter)
+            if (weight or id(tensor) in stored) and tensor.is_floating_point() and id(tensor) not in rounded:
+                copied = tensor.detach().to(dtype, copy=True)
+                self._pairs.append((tensor, copied))
+                rounded[id(tensor)] = nn.Parameter(copied, requires_grad=False) if weight else copied
+        super().__init__(_copied(plain.module, rounded))
 
     def fits(self, dtype: torch.dtype) -> bool:
         """Whether the copies are of this precision, and stand where their weights do, with the same shapes."""
-        return self.dtype == dtype and all(a.device == b.device and a.shape == b.shape for a, b in self.pairs)
+        return self._dtype == dtype and all(a.device == b.device and a.shape == b.shape for a, b in self._pairs)
 
     def copy_weights(self) -> None:
-        for weight, copied in self.pairs:
+        for weight, copied in self._pairs:
             copied.copy_(weight)
-
-
-def _rounded_tree(plain: Tree, dtype: torch.dtype) -> _RoundedTree:
-    """Parameters and the buffers that are stored with them are rounded; tables that a module computes for itself, such
-    as the frequencies of rotary positions, stay as they are, as where transformers loads a model in that precision."""
-    stored = {id(tensor) for module in plain.module.modules() for tensor in _stored_buffers(module)}
-    rounded: dict[int, Tensor] = {}
-    pairs: list[tuple[Tensor, Tensor]] = []
-    for tensor in (*plain.module.parameters(), *plain.module.buffers()):
-        is_weight = isinstance(tensor, nn.Parameter) or id(tensor) in stored
-        if is_weight and tensor.is_floating_point() and id(tensor) not in rounded:
-            copied = tensor.detach().to(dtype, copy=True)
-            pairs.append((tensor, copied))
-            weight = isinstance(tensor, nn.Parameter)
-            rounded[id(tensor)] = nn.Parameter(copied, requires_grad=False) if weight else copied
-    return _RoundedTree(Tree(_copied(plain.module, rounded)), dtype, pairs)
 
 
 def _stored_buffers(module: nn.Module) -> list[Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from limelight.core.arrays import Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.errors import CapabilityError, shown
-from limelight.inputs.document import Document, Word
+from limelight.inputs.document import Word
 from limelight.inputs.features import Features
 from limelight.models.huggingface.attention import all_attention
 from limelight.models.huggingface.batching import Company
@@ -43,7 +43,7 @@ from limelight.models.interface import (
     Removal,
     ViewFacts,
 )
-from limelight.models.outputs import OUTPUTS, Kind, Output
+from limelight.models.outputs import OUTPUTS, Output
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
@@ -61,35 +61,19 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
     A text that is read in several windows has the mean of their logits; each window's part goes into what it tells.
     """
 
+    mask_is_given = True
+
     def __init__(self, model: HuggingFaceClassifier, subwords: Subwords) -> None:
         self._model, self._subwords = model, subwords
         self._memo = Memo()
+        self.document, self.windows = subwords.document, subwords.windows
+        self.labels, self.kind, self.outputs = model.labels, model.kind, OUTPUTS[model.kind]
         self._company = model.company()
         """What was found for the widest batch that this view asked for."""
-
-    @property
-    def document(self) -> Document:
-        return self._subwords.document
-
-    @property
-    def windows(self) -> tuple[TokenWindow, ...]:
-        return self._subwords.windows
 
     def divided(self, words: tuple[Word, ...]) -> HuggingFaceView:
         """The same tokens, which belong to these words: a token that two of them cut is removed with either."""
         return HuggingFaceView(self._model, self._subwords.divided(words))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels
-
-    @property
-    def kind(self) -> Kind:
-        return self._model.kind
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        return OUTPUTS[self.kind]
 
     @property
     def logits(self) -> Floats:
@@ -178,10 +162,6 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
     def mask_is_unusual(self) -> bool:
         """Whether another token takes the place of a mask, which the model may have learned to mean something."""
         return self._model.tokenizer.mask_token_id is None and self._model.special.mask is not None
-
-    @property
-    def mask_is_given(self) -> bool:
-        return True
 
     @property
     def mask_name(self) -> str:

@@ -63,6 +63,8 @@ class AttentionView(ViewFacts, Perturbable, Attentive, Differentiable, RatioView
 
     removals: tuple[Removal, ...] = ("mask", "delete")
     cheap = True
+    kind: Kind = "classes"
+    outputs = OUTPUTS["classes"]
 
     def __init__(
         self,
@@ -74,14 +76,8 @@ class AttentionView(ViewFacts, Perturbable, Attentive, Differentiable, RatioView
         """`classes`: those that are folded and answered, all of them unless it says which; or a direction (C,), whose
         one class has the logit Σ_c direction_c · logit_c."""
         self._model, self.document, self._together, self._classes = model, document, together, classes
+        self.labels = model.labels[classes] if isinstance(classes, slice) else ("along a direction",)
         self._memo = Memo()
-
-    kind: Kind = "classes"
-    outputs = OUTPUTS["classes"]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels[self._classes] if isinstance(self._classes, slice) else ("along a direction",)
 
     @property
     def has_many_classes(self) -> bool:

@@ -43,12 +43,8 @@ class TransformerView(ViewFacts, Perturbable, Attentive, Layered, Differentiable
     outputs = OUTPUTS["classes"]
 
     def __init__(self, model: TransformerClassifier, document: Document) -> None:
-        self._model, self.document = model, document
+        self._model, self.document, self.labels = model, document, model.labels
         self._memo = Memo()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels
 
     @property
     def logits(self) -> Floats:
