@@ -1,1 +1,1 @@
-"""Which explanations to trust for a model: measures, tests and the verdict."""
+"""Evaluation: which explanations to trust for a model, by measures, tests and a verdict."""

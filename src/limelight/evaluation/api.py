@@ -155,7 +155,7 @@ def _about(plan: Plan, records: Sequence[Record], copies: int) -> dict[str, Any]
 
 
 def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
-    """Of how many texts the target can be taken away, where it is not all."""
+    """A notice of how many texts the target can be taken away from, where it is not all."""
     held = sum(record.holds for record in records)
     if plan.kind == "regression" or held == len(records):
         return []
@@ -170,7 +170,7 @@ def _unflippable(plan: Plan, records: Sequence[Record]) -> list[str]:
 
 
 def _methods(plan: Plan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """How each method was made, over the texts that it explained."""
+    """The making of each method, over the texts that it explained."""
     names = dict.fromkeys([*(one.id for one in plan.methods), *plan.external])
     methods = {}
     for name in names:

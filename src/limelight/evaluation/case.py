@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 PARTS = (0.05, 0.1, 0.2, 0.5)
 """Fractions of the words at which curves are also read."""
 GRID = tuple(i / 20 for i in range(1, 21))
-"""Where the curves of a report are drawn."""
+"""Fractions of the words at which a report draws curves."""
 CANNOT = (CapabilityError, NumericalError, TooLargeError)
-"""What a method may say of one text, while the others go on."""
+"""Errors of a method on one text that leave the other methods going on."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What one method says of a text: a weight per feature. `explanation` is None for a method from outside."""
+    """One method's weights for a text, one per feature. `explanation` is None for a method from outside."""
 
     name: str
     label: str
@@ -57,16 +57,16 @@ class Entry:
 
     @property
     def own_order(self) -> Order:
-        """How its words are ranked in the table that is its own."""
+        """The order of its words in the table that is its own."""
         return own_order(self.signed)
 
     def worth(self, order: Order) -> Floats:
-        """What words are ranked by, the largest first."""
+        """Values that words are ranked by, the largest first."""
         return np.abs(self.weights) if order == "absolute" else self.weights
 
 
 def own_order(signed: bool) -> Order:
-    """How the words of a method are ranked in the table that is its own."""
+    """The order of words in the table of methods with signs, or without."""
     return "towards" if signed else "absolute"
 
 
@@ -102,7 +102,7 @@ class Case:
 
     @cached_property
     def steps(self) -> Integers:
-        """How many words are gone: all numbers, or so many of them that lie at equal distances, and PARTS."""
+        """Numbers of words that are gone: all of them, or so many of them that lie at equal distances, and PARTS."""
         most = self.plan.arguments.steps
         if most is None or self.d <= most:
             return np.arange(self.d + 1)
@@ -145,7 +145,7 @@ class Case:
                 continue
 
     def resolve(self, view: View) -> Resolved | None:
-        """The same question about another text or model; None where it cannot be asked."""
+        """This question about another text or model; None where it cannot be asked."""
         try:
             return self.plan.resolve(view, self.prediction.labels[self.target])
         except CANNOT:
@@ -170,7 +170,7 @@ class Case:
         return 1e-6 * max(abs(self.whole[output]), 1e-12)
 
     def holds(self, logits: Floats) -> Array:
-        """Where the target is what the model says of texts with these logits (n, C): (n,).
+        """Whether the model gives the target to texts with these logits (n, C): (n,).
 
         Of labels that do not exclude each other: where its probability is at least one half. A regression says none.
         """
@@ -186,7 +186,7 @@ class Case:
             answers.want(along(ranking, self.steps, kept=kept))
 
     def logits_along(self, ranking: Integers, removal: Removal, *, kept: bool = False) -> Floats:
-        """At each step: the first words of the ranking removed, or they alone kept."""
+        """Logits at each step: the first words of the ranking removed, or they alone kept."""
         name = ("logits", ranking.tobytes(), removal, kept)
         return self.memo.get(name, lambda: self.answers[removal](along(ranking, self.steps, kept=kept)))
 
@@ -201,7 +201,7 @@ class Case:
 
     @cached_property
     def random_rankings(self) -> list[Integers]:
-        """In pairs, a ranking and its reverse: what one removes first the other removes last."""
+        """Rankings in pairs, one and its reverse: what one removes first the other removes last."""
         rng, count, drawn = self.rng(1), self.plan.arguments.chance_orders, []
         for _ in range((count + 1) // 2):
             ranking = rng.permutation(self.d)

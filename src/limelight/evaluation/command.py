@@ -123,7 +123,7 @@ def most_disputed(evaluation: Evaluation, count: int) -> list[int]:
 
 
 def _rows(options: Options) -> list[dict[str, Any]]:
-    """As many rows as asked for, drawn by the seed, in the order of the file."""
+    """Rows of the table, as many as asked for, drawn by the seed, in the order of the file."""
     texts = [name for name in (options.text_column, options.second_column) if name is not None]
     beside = (options.id_column, options.rationale_column, options.counterfactual_column)
     try:

@@ -1,4 +1,4 @@
-"""What a sample of documents says of a score: intervals, differences, and what cannot be decided yet.
+"""Inference from a sample of documents: intervals of a score, differences, and what cannot be decided yet.
 
 A score is a ratio of means over documents, Σ numerators / Σ denominators (a plain mean has denominators of 1). Its
 interval and p-values come from flipped signs of documents (`limelight.statistics.sign_flips`): an interval holds the
@@ -27,7 +27,7 @@ MARGIN = 0.05
 POWER = 0.8
 """The chance with which `texts_needed` documents decide, if the truth is what was seen."""
 TIE = 1e-9
-"""As a part of all that documents say: rounding."""
+"""Rounding, as a fraction of all that documents say."""
 METHOD = "flipped signs of documents"
 LEAST = 6
 """Documents below which nothing is claimed: five that all say the same do so by chance in 6 % of cases."""
@@ -72,7 +72,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is claimed of a comparison. `told_apart`: the sign of the difference is known, also where it is so small
+    """The claim about a comparison. `told_apart`: the sign of the difference is known, also where it is so small
     that both are equal in practice. `texts_needed`: about how many documents would decide, where it is undecided."""
 
     verdict: Verdict
@@ -147,7 +147,7 @@ def _share_reaching(flipped: Floats, tie: float) -> float:
 
 
 def _errors(differences: Floats, room: Floats) -> Floats:
-    """To first order, from what each document adds; 0 where all say the same, NaN where one says it alone."""
+    """Standard errors to first order, from what each document adds; 0 where all say the same, NaN for one document."""
     n = len(room)
     if n < 2:
         return np.full(differences.shape[1], np.nan)
@@ -181,7 +181,7 @@ def _documents(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats
 def verdict_of_difference(
     comparison: Comparison, alpha: float = 0.05, pays: float = 1.0, pays_equal: float = 1.0, least: int = LEAST
 ) -> Decision:
-    """What one comparison says. Its p-values count as they are.
+    """The claim of one comparison. Its p-values count as they are.
 
     `pays`, `pays_equal`: by how much p-values were multiplied because there are other claims, and `least`: the fewest
     texts with which anything can be told apart. They only make `texts_needed` larger.
@@ -203,7 +203,7 @@ def verdict_of_difference(
 def texts_needed(
     comparison: Comparison, alpha: float = 0.05, alpha_equal: float | None = None, least: int = LEAST
 ) -> int | None:
-    """About how many documents decide, with the chance POWER, if the difference is the one that was seen.
+    """Number of documents, about, that decide with the chance POWER if the difference is the one that was seen.
 
     The standard error falls as 1/sqrt(N). Either the difference is told from 0, or it is shown to be below the margin:
     what needs fewer documents counts. None where the documents have no spread to judge by.

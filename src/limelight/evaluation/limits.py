@@ -1,6 +1,6 @@
-"""What a ranking of words can reach at best and at worst on one text, when they are removed in its order.
+"""Limits: the best and the worst area that any ranking of one text's words reaches when they are removed in its order.
 
-How it is known: "certified" on a single attention layer, where a bound holds for every ranking; "enumerated" for few
+Each is "certified" on a single attention layer, where a bound holds for every ranking; "enumerated" for few
 words, exact; "searched" by a beam; "found" as the best of all rankings that the methods and chance gave. The last two
 are lower bounds of the best, so that a score that is normalised by them is at most what it says.
 """
@@ -32,7 +32,7 @@ How = Literal["certified", "enumerated", "searched", "found"]
 HOWS: tuple[How, ...] = get_args(How)
 KNOWN_FROM_BELOW = ("searched", "found")
 LIMITS = ("auto", "search", "found")
-"""What may be asked for: exact where that is cheap; also by search; or nothing beyond the rankings that there are."""
+"""Values of the argument `limits`: exact where that is cheap; by search too; or of the rankings at hand alone."""
 BEAM = 5
 _SEARCHED = 40
 """Words up to which a beam is sent: beyond, it would cost more than all else together."""
@@ -81,7 +81,7 @@ def _limits(case: Case, removal: Removal, output: Output) -> Limits:
 
 
 def _reached(case: Case, removal: Removal, output: Output, best: Ranking, worst: Ranking, how: How) -> Limits:
-    """What these rankings reach, or those at hand where they reach more.
+    """The limits that these rankings reach, or those at hand where they reach more.
 
     Their curves are read as those of methods are: from the output of the whole text, at the same steps. Where steps are
     left out nothing is proved of the lines between them, so that the best is known from below alone.

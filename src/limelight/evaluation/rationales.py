@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class Beside:
-    """What is known of a text beside its words."""
+    """A text's rationale and counterfactual."""
 
     rationale: tuple[Span, ...] | None = None
     counterfactual: Text | None = None

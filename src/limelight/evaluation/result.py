@@ -1,4 +1,4 @@
-"""What `evaluate` returns: every number of every text, and what the texts together say."""
+"""An evaluation, as `evaluate` returns it: every number of every text, and what the texts together say."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 _DIGITS = 8
-"""Of a stored number: a hundred times finer than float32 computes."""
+"""Digits of a stored number: a hundred times finer than float32 computes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """How far the explanations of each method can be trusted on one model and N texts.
+    """The trust that the explanations of each method deserve on one model and N texts.
 
     `values` (N, keys) holds one number for each text and `Key`, NaN where a text has none. `methods` says of each how
     it was made, `about` what was asked. `summary` is what the texts together say, `verdict` says it in words.
@@ -87,7 +87,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """What the texts say, in sentences, the most important first."""
+        """The result in sentences, the most important first."""
         from limelight.evaluation.report.wording import verdict
 
         return tuple(verdict(self))
@@ -174,7 +174,7 @@ def joined(
     methods: Mapping[str, Mapping[str, Any]],
     values: Sequence[Mapping[Key, float]],
 ) -> Evaluation:
-    """From what each text has: the keys of all of them, in the order in which they come."""
+    """An evaluation from the numbers of each text: the keys of all of them, in the order in which they come."""
     keys = tuple(dict.fromkeys(key for own in values for key in own))
     # As precise as what is stored: a run that goes on tomorrow ends with the same numbers.
     table = np.array([[_rounded(own.get(key, math.nan)) for key in keys] for own in values])

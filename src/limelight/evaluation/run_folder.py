@@ -12,8 +12,6 @@ Every file appears whole or not at all. A record that is damaged, or of another 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +23,7 @@ from limelight.evaluation.evaluate_text import Record
 from limelight.evaluation.measure import Key
 from limelight.evaluation.result import Evaluation, written
 from limelight.explanation.result import Comparison
-from limelight.render.csv_table import safe_cell
+from limelight.render.csv_table import csv_of, safe_cell
 from limelight.storage.files import reason
 from limelight.storage.run_folder import UNREADABLE, RunFolder
 
@@ -99,7 +97,7 @@ class EvaluationFolder(RunFolder):
         self.write_file(f"documents/{record.number:06d}.json", _json(content))
 
     def explanations(self, number: int) -> Comparison | None:
-        """Those of a text, as they were kept; None where there are none that can be read."""
+        """The explanations of a text, as they were kept; None where there are none that can be read."""
         try:
             content = json.loads(self._record(number).read_bytes())["explained"]
             return None if content is None else Comparison.from_dict(content)
@@ -133,13 +131,9 @@ def _json(content: Mapping[str, Any]) -> bytes:
 
 
 def _csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    page = io.StringIO()
-    writer = csv.writer(page, lineterminator="\r\n")
-    for i, row in enumerate(rows):
-        if not i:
-            writer.writerow(list(row))
-        writer.writerow([_cell(value) for value in row.values()])
-    return page.getvalue().encode("utf-8", "backslashreplace")
+    table = [(list(row), [_cell(value) for value in row.values()]) for row in rows]
+    heads = [names for names, _ in table[:1]]
+    return csv_of([*heads, *(cells for _, cells in table)]).encode("utf-8", "backslashreplace")
 
 
 def _cell(value: Any) -> Any:

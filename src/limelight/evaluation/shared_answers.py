@@ -1,4 +1,4 @@
-"""What a model says of one document with features removed: each distinct input is computed once.
+"""Answers of a model about one document with features removed: each distinct input is computed once.
 
 Methods and measures ask about the same text again and again: leave-one-out and `sign` remove each word alone, all
 curves share their ends, two methods often agree on the first words. `Answers` remembers by coalition; measures say what
@@ -40,12 +40,12 @@ class Answers:
 
     @cached_property
     def game(self) -> Game:
-        """What the model is asked through, by all methods and measures."""
+        """The game through which all methods and measures ask the model."""
         return game_of(self._view, self._features, self._removal)
 
     @property
     def noise(self) -> float:
-        """How far the model's logits of the whole text moved when it was asked again."""
+        """Distance that the model's logits of the whole text moved when it was asked again."""
         return self.game.facts.noise if "game" in vars(self) else 0.0  # without a game it was never asked
 
     @property
@@ -114,7 +114,7 @@ class SharedGame(Game):
 
     @property
     def facts(self) -> GameFacts:
-        """Those of the game; whether company moves its answers is no matter here."""
+        """The game's facts; whether company moves its answers is no matter here."""
         return replace(self._answers.game.facts, beside=0.0)
 
     @property

@@ -39,16 +39,17 @@ Id = int | str | None
 
 
 def header() -> str:
-    return _written([list(COLUMNS)])
+    return csv_of([list(COLUMNS)])
 
 
 def table_rows(id: Id, explanations: Iterable[Explanation], top: int | None, order: Order | None) -> str:
     """The rows of one text."""
     name = id if isinstance(id, int) else safe_cell(id)
-    return _written([[name, *row] for explanation in explanations for row in _rows(explanation, top, order or "text")])
+    return csv_of([[name, *row] for explanation in explanations for row in _rows(explanation, top, order or "text")])
 
 
-def _written(rows: list[list[object]]) -> str:
+def csv_of(rows: Iterable[Iterable[object]]) -> str:
+    """Rows of cells as CSV."""
     page = io.StringIO()
     csv.writer(page, lineterminator="\r\n").writerows(rows)
     return page.getvalue()

@@ -13,8 +13,6 @@ A cell that could be run as a formula gets an apostrophe in front, as in all tab
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -26,7 +24,7 @@ from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.analysis.mistakes import GuiltyWord
 from limelight.corpus.analysis.texts import TextLine, text_table
 from limelight.corpus.analysis.words import WordLine, WordTable
-from limelight.render.csv_table import safe_cell
+from limelight.render.csv_table import csv_of, safe_cell
 
 TABLES = ("words", "signs", "methods", "disagreement", "mistakes", "mistake_words", "differences")
 TEXTS_WRITTEN = 1000
@@ -64,12 +62,10 @@ def _of_questions(tables: Iterable[WordTable | Differences]) -> Lines:
 def _table(kind: type, groups: Lines, heads: Sequence[str] = ()) -> bytes:
     """A table of lines of one kind; `heads` are those of the cells that lines begin with."""
     names = [own.name for own in fields(kind) if kind is not PairOfMethods or own.name != "methods"]
-    page = io.StringIO()
-    writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([*heads, *names])
-    for first, lines in groups:
-        writer.writerows([*map(_cell, first), *(_cell(getattr(line, name)) for name in names)] for line in lines)
-    return page.getvalue().encode("utf-8", "backslashreplace")
+    rows = (
+        [*map(_cell, first), *(_cell(getattr(line, name)) for name in names)] for first, own in groups for line in own
+    )
+    return csv_of([(*heads, *names), *rows]).encode("utf-8", "backslashreplace")
 
 
 def _cell(value: Any) -> Any:

@@ -1,1 +1,1 @@
-"""What is asked of explanations, one measure per file; see `limelight.evaluation.measure`."""
+"""Measures of explanations, one per file; see `limelight.evaluation.measure`."""

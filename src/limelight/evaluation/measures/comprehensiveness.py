@@ -88,6 +88,6 @@ def of_texts(case: Case) -> Iterator[Score]:
 
 
 def _above(case: Case, output: Output, best: float, other: float) -> float:
-    """By how much; what is rounding, as where no ranking differs from another, is nothing."""
+    """The difference; 0 where it is rounding, as where no ranking differs from another."""
     above = best - other
     return above if case.d > 1 and above > case.rounding(output) else 0.0

@@ -69,7 +69,7 @@ def placed_words(document: Document) -> list[tuple[int, str]]:
 
 
 def edited_words(words: Sequence[Hashable], others: Sequence[Hashable]) -> Floats:
-    """Which words were replaced or taken out; those next to an insertion were not."""
+    """A mask of the words that were replaced or taken out; those next to an insertion were not."""
     edited = np.zeros(len(words), dtype=bool)
     matcher = difflib.SequenceMatcher(None, words, others, autojunk=False)
     for kind, start, end, _, _ in matcher.get_opcodes():

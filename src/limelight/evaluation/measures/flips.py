@@ -55,7 +55,7 @@ def of_methods(case: Case) -> Iterator[Score]:
 
 
 def fewest(case: Case) -> Iterator[Score]:
-    """Of two labels one logit less the other changes its sign: a flip of a single attention layer."""
+    """Fewest words that flip a single attention layer of two labels: one logit less the other changes its sign."""
     with one_thread():
         flip = smallest_flip(case.ratio_game("log-odds"), 0, effort=0)
     yield score(FEWEST, 1.0 if flip.size is None else flip.size / case.d, removal="mask")

@@ -57,7 +57,7 @@ def moves(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _moves(evaluation: Evaluation, signed: bool) -> Iterator[str]:
-    """How far each method of one table that draws samples moves, and from which rank to which."""
+    """One clause for each sampling method of a table: how far it moves, and from which rank to which."""
     place = evaluation.summary.place
     best = evaluation.of(primary().key(BEST_ABOVE_CHANCE, **place))
     names = [name for name, own in evaluation.methods.items() if own["signed"] == signed]

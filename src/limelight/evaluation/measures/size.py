@@ -102,7 +102,7 @@ def exact_slope(weights: Floats, mean: float, kept: Floats) -> float:
 
 
 def _sets(case: Case, removal: Removal) -> tuple[Coalitions, Floats]:
-    """What is kept (n, d), and with which chance."""
+    """Sets of kept words (n, d), and the chance of each."""
     if case.is_enumerated(removal):
         kept = all_coalitions(case.d)[:-1]  # the last one removes nothing
         counts = np.bincount(kept.sum(axis=1), minlength=case.d)
@@ -112,6 +112,6 @@ def _sets(case: Case, removal: Removal) -> tuple[Coalitions, Floats]:
 
 
 def _exact_means(case: Case) -> tuple[float, Floats]:
-    """Of a single attention layer, over sets whose size is uniform from 1 to d: E[f], and E[f; word kept]."""
+    """E[f] and E[f; word kept] of a single attention layer, over sets whose size is uniform from 1 to d."""
     with one_thread():
         return means_by_word(case.ratio_game(case.output), 0)

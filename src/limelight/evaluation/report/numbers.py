@@ -17,19 +17,19 @@ _REMOVED = {"mask": "masked", "delete": "deleted", "attention": "hidden from att
 
 
 def removed(removal: str) -> str:
-    """What is done to words: "With words masked"."""
+    """Participle of a removal: "With words masked"."""
     return _REMOVED.get(removal, removal)
 
 
 def texts_of(evaluation: Evaluation) -> str:
-    """What is counted: texts, or pairs of them."""
+    """Noun for what is counted: texts, or pairs of them."""
     if evaluation.about.get("pairs"):
         return "pair of texts" if len(evaluation) == 1 else "pairs of texts"
     return "text" if len(evaluation) == 1 else "texts"
 
 
 def towards(evaluation: Evaluation) -> str:
-    """What the words do that go first, where methods have signs."""
+    """Clause for the words that go first, where methods have signs."""
     return "raises the number" if evaluation.about.get("kind") == "regression" else "speaks for the target"
 
 

@@ -64,7 +64,7 @@ def page(evaluation: Evaluation, links: Mapping[str, str]) -> str:
 
 
 def fragment(evaluation: Evaluation) -> str:
-    """The same content to put into another page, such as a notebook's."""
+    """The page's content to put into another page, such as a notebook's."""
     return "\n".join([f"<style>{_STYLE}</style>", *_content(evaluation, {}, "div")])
 
 
@@ -144,7 +144,7 @@ def _examples(evaluation: Evaluation, links: Mapping[str, str]) -> Iterator[str]
 
 
 def _answer(evaluation: Evaluation, document: Mapping[str, Any]) -> str:
-    """What the model says of a text; the number of a regression stands on the text's own page."""
+    """The label that the model gives to a text; the number of a regression stands on the text's own page."""
     if evaluation.about.get("kind") == "regression":
         return ""
     says = "the likeliest label is" if evaluation.about.get("kind") == "multi-label" else "the model says"

@@ -82,7 +82,7 @@ def comparisons(evaluation: Evaluation) -> Iterator[Shown]:
 
 
 def descriptive(evaluation: Evaluation) -> Iterator[Shown]:
-    """Everything else: means over texts with their intervals."""
+    """Means over texts of all measures, with their intervals."""
     known = {one.id: one for one in measures()}
     for measure in (known[id] for id in evaluation.about["measures"] if id in known):
         if measure.curve is not None:
@@ -137,7 +137,7 @@ def _pairs_of_methods(evaluation: Evaluation, measure: Measure) -> Iterator[Show
 
 
 def made(evaluation: Evaluation) -> Shown:
-    """How each method was made: what it cost, and how accurate it is."""
+    """The cost and the accuracy of each method."""
     rows = [
         (
             name,

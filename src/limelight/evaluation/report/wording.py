@@ -30,7 +30,7 @@ simulated by `benchmarks/evaluation_claims.py`, whose tables are in docs/trust.m
 
 
 def verdict(evaluation: Evaluation) -> Iterator[str]:
-    """From the ranking to what speaks against relying on it."""
+    """All sentences, from the ranking to what speaks against relying on it."""
     summary = evaluation.summary
     if not any(summary.members(table) for table in RANKED):
         yield f"{primary().label} was not measured, so there is no ranking."
@@ -60,7 +60,7 @@ def _of_measures(evaluation: Evaluation, place: Place) -> Iterator[str]:
 
 
 def _of_kind(evaluation: Evaluation) -> Iterator[str]:
-    """What the numbers are of, where that does not go without saying."""
+    """Sentences on the kind of model, texts and labels, where that does not go without saying."""
     about = evaluation.about
     if about.get("kind") == "regression":
         yield "The model gives a number: words speak for it where they raise it, and there is no label to turn."
@@ -78,7 +78,7 @@ def _of_kind(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _side(evaluation: Evaluation, found: bool) -> str:
-    """What a sign says, of words that are found with it or without."""
+    """Clause for what a sign says, of words that are found with it or without."""
     if evaluation.about.get("kind") == "regression":
         return "whether they raise or lower the number"
     return "the side they speak for" if found else "for which side they speak"
@@ -105,7 +105,7 @@ def _of_method(evaluation: Evaluation, standing: Standing) -> str:
 
 
 def _direction(evaluation: Evaluation, method: str) -> str:
-    """What the measure `sign` says of a method with signs."""
+    """Clause on whether a method's signs are right."""
     sign = evaluation.summary.signs.get(method)
     if sign is None:
         return ""
@@ -118,7 +118,7 @@ def _direction(evaluation: Evaluation, method: str) -> str:
 
 
 def _pairs(summary: Summary) -> Iterator[str]:
-    """Which methods are told apart; a chain of equals is one sentence."""
+    """Pairs of methods: equal, told apart, undecided; one sentence each."""
     pairs = summary.comparisons
     if equal := [pair for pair in pairs if pair.decision.verdict == "equal"]:
         yield f"Equally good, within 0.05: {_named(equal)}."
@@ -157,7 +157,7 @@ def _removals(summary: Summary) -> Iterator[str]:
 
 
 def _level(summary: Summary) -> Iterator[str]:
-    """How often claims are wrong, and what would make them wrong more often."""
+    """The level of all claims, and what would make them wrong more often."""
     contested = summary.contest(summary.removal)
     compared = contested.methods
     methods = len(compared)
