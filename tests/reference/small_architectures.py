@@ -81,7 +81,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "LayoutLMv3": {"coordinate_size": 2, "shape_size": 4, "visual_embed": False},
     "Lilt": {"hidden_size": 24, "intermediate_size": 48},  # divided by six, and by four
     "Luke": {"entity_vocab_size": 8},
-    "Canine": {"num_hash_buckets": 64},
+    "Canine": {"num_hash_buckets": 64, "downsampling_rate": 2},
     "MarkupLM": {"max_xpath_tag_unit_embeddings": 256, "max_xpath_subs_unit_embeddings": 1024, "max_depth": 4},
     "Mistral4": {"head_dim": WIDTH},
     "MobileBert": {
