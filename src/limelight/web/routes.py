@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -100,34 +101,31 @@ def add_routes(app: FastAPI, site: Site, jobs: Jobs) -> None:
 def _add_folders(app: FastAPI, site: Site, jobs: Jobs) -> None:
     """Routes of what was computed before the server was started."""
 
-    def corpus() -> ServedCorpus:
-        if site.corpus is None:
+    async def of_corpus(request: Request, ask: Callable[[ServedCorpus], Any]) -> Response:
+        corpus = site.corpus
+        if corpus is None:
             raise refusals.Refusal(404, "this server was started without a corpus: give it one by --corpus")
-        return site.corpus
+        return json_response(await answered(request, jobs, "long", lambda _: ask(corpus)))
 
     @app.get(f"{ROOT}/corpus", responses=_JSON)
     async def corpus_(request: Request) -> Response:
         """What the corpus is of."""
-        own = corpus()
-        return json_response(await answered(request, jobs, "long", lambda _: own.described()))
+        return await of_corpus(request, ServedCorpus.described)
 
     @app.post(f"{ROOT}/corpus/texts", responses=_JSON)
     async def texts(body: TextsRequest, request: Request) -> Response:
         """Its texts, by filters."""
-        own = corpus()
-        return json_response(await answered(request, jobs, "long", lambda _: own.texts(body)))
+        return await of_corpus(request, lambda corpus: corpus.texts(body))
 
     @app.post(f"{ROOT}/corpus/words", responses=_JSON)
     async def words(body: WordsRequest, request: Request) -> Response:
         """Its words, with their mean effects and intervals."""
-        own = corpus()
-        return json_response(await answered(request, jobs, "long", lambda _: own.words(body)))
+        return await of_corpus(request, lambda corpus: corpus.words(body))
 
     @app.post(f"{ROOT}/corpus/text", responses=_JSON)
     async def text(body: RowRequest, request: Request) -> Response:
         """One of its texts, with what each method said of it."""
-        own = corpus()
-        return json_response(await answered(request, jobs, "long", lambda _: own.text(body)))
+        return await of_corpus(request, lambda corpus: corpus.text(body))
 
     @app.get(f"{ROOT}/evaluation", responses=_JSON)
     async def evaluation() -> Response:

@@ -67,7 +67,10 @@ class TerminalStyle:
         system = None if console.no_color else console.color_system
         # The Windows palette is the standard one in another order: Rich translates it.
         system = "standard" if system == "windows" else system
-        is_light = _is_light(environment) if background == "auto" else background == "light"
+        is_light = background == "light"
+        if background == "auto":
+            # Some terminals say "foreground;background"; dark is the more common where they do not.
+            is_light = environment.get("COLORFGBG", "").rsplit(";", 1)[-1] in ("7", "15")
         return cls(system, LIGHT if is_light else DARK, console.options.ascii_only)
 
     @property
@@ -183,9 +186,3 @@ def _from_cube(shade: Shade, theme: Theme) -> Style:
     place = int((step - _CUBE_FROM) / (1 - _CUBE_FROM) * len(ramp))
     colour = Color.from_ansi(ramp[min(place, len(ramp) - 1)])
     return Style(color=Color.from_rgb(*readable_ink(colour.get_truecolor())), bgcolor=colour)
-
-
-def _is_light(environment: Mapping[str, str]) -> bool:
-    """Some terminals say "foreground;background" in COLORFGBG; dark is the more common where they do not."""
-    background = environment.get("COLORFGBG", "").rsplit(";", 1)[-1]
-    return background in ("7", "15")
