@@ -42,7 +42,7 @@ class Job:
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
         self._seconds, self._ends = seconds, float("inf")
-        self.future: Future[Any] | None = None
+        self.future: Future[Any]
 
     def begin(self) -> None:
         """The work has a thread from now on: its time runs."""
@@ -52,8 +52,7 @@ class Job:
     def stop(self) -> None:
         """Drop a job that waits; one that runs ends at its next step."""
         self._stop.set()
-        if self.future is not None:
-            self.future.cancel()
+        self.future.cancel()
 
     def check(self) -> None:
         """Raise where the work is not wanted any more, or takes too long."""
@@ -115,7 +114,6 @@ class Jobs:
             message = f"{own} requests of yours are being worked on: wait for one of them, or stop it"
             raise Refusal(429, message, {"Retry-After": "1"})
         job = Job(client, lane, self._limits.seconds)
-        self._jobs[job.id] = job
         loop = asyncio.get_running_loop()
 
         def run() -> Any:
@@ -131,6 +129,7 @@ class Jobs:
             job.events.put_nowait(None)
 
         job.future = self._pools[lane].submit(run)
+        self._jobs[job.id] = job
         job.future.add_done_callback(lambda done: None if loop.is_closed() else loop.call_soon_threadsafe(over, done))
         return job
 

@@ -39,7 +39,6 @@ def client_of(request: Request) -> str:
 async def answered(request: Request, jobs: Jobs, lane: Lane, work: Callable[[Job], Any]) -> Any:
     """The result of a job, which is stopped when the client goes away."""
     job = jobs.start(client_of(request), lane, work)
-    assert job.future is not None
     result = asyncio.wrap_future(job.future)
     gone = asyncio.create_task(_gone(request.receive))
     try:
@@ -93,7 +92,6 @@ class Events(Response):
                     await task
 
     async def _tell(self, send: Send) -> None:
-        assert self._job.future is not None
         await send(_event("job", {"job": self._job.id}))
         while (event := await self._job.events.get()) is not None:
             await send(_event(*event))
@@ -103,7 +101,6 @@ class Events(Response):
 
 def _last(job: Job, asked: dict[str, Any]) -> Message:
     """How a job ended, if not by its own `done`. Like all errors, one that is told here holds nothing of the text."""
-    assert job.future is not None
     error = None if job.future.cancelled() else job.future.exception()
     if job.future.cancelled() or isinstance(error, Stopped):
         return _event("stopped", {"asked": asked})
