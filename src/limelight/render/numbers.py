@@ -103,8 +103,8 @@ _SENTENCES = {
     ),
     ("intercept",): "intercept {intercept:+.3f}",
 }
-"""How numbers that methods say of themselves are told, by their keys; all others by their own name."""
-_TOLD_ELSEWHERE = ("warnings", "barely_moves", "unknown", "rounding", "error")
+"""Sentences for diagnostics, by their keys; all others are shown by their own name."""
+_SHOWN_ELSEWHERE = ("warnings", "barely_moves", "unknown", "rounding", "error")
 """Diagnostics that views have a place of their own for: the verdict, unknown words, the accuracy in words."""
 _FOR_PROGRAMS = (
     "nodes",
@@ -125,11 +125,11 @@ def diagnosis(explanation: Explanation) -> str | None:
     diagnostics = {
         name: value
         for name, value in explanation.diagnostics.items()
-        if value is not None and name not in (*_TOLD_ELSEWHERE, *_FOR_PROGRAMS)
+        if value is not None and name not in (*_SHOWN_ELSEWHERE, *_FOR_PROGRAMS)
     }
-    told = [keys for keys in _SENTENCES if all(isinstance(diagnostics.get(key), int | float) for key in keys)]
-    parts = [_SENTENCES[keys].format_map(diagnostics) for keys in told]
-    silent = {key for keys in told for key in keys}
+    worded = [keys for keys in _SENTENCES if all(isinstance(diagnostics.get(key), int | float) for key in keys)]
+    parts = [_SENTENCES[keys].format_map(diagnostics) for keys in worded]
+    silent = {key for keys in worded for key in keys}
     if isinstance(note := diagnostics.get("approximation"), str):
         parts.append(note)
         silent.add("approximation")
