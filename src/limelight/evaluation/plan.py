@@ -29,7 +29,7 @@ from limelight.explainers.method import Method, find, methods
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted, features_of
 from limelight.models.interface import Classifier, Perturbable, Removal, View
-from limelight.models.outputs import Output, Quantity
+from limelight.models.outputs import Output
 
 CHANCE_ORDERS = 8
 """Random orders of each text, where the mean over all of them is not known."""
@@ -62,8 +62,8 @@ class Plan:
     """An evaluation that can begin. `skipped`, `unfit`: methods and measures that do not apply, with the reason.
 
     `first`: the first text, resolved; the methods are chosen by it. `outputs`: what is measured, the output that is
-    explained and the probability. `in_windows`, `cut`: the numbers of the texts that are read in several windows, and
-    of those that are cut.
+    explained and the probability. `logits`: (N, C), of the whole texts. `in_windows`, `cut`: the numbers of the texts
+    that are read in several windows, and of those that are cut.
     """
 
     arguments: Arguments
@@ -79,7 +79,7 @@ class Plan:
     unfit: Mapping[str, str]
     removals: tuple[Removal, ...]
     outputs: tuple[Output, ...]
-    texts_outputs: Floats
+    logits: Floats
     rationale_share: float
     in_windows: frozenset[int]
     cut: frozenset[int]
@@ -163,8 +163,6 @@ def plan_of(model: Classifier, texts: object, asked: Arguments) -> Plan:
     there = [name for name in ("rationales", "counterfactuals") if getattr(asked, name) is not None]
     measures, unfit = fitting_measures(chosen_measures(_names(asked.measures), there), model, first, len(given))
     output = resolved.questions[0].output
-    logits = np.array([np.asarray(view.logits, dtype=np.float64) for view in views])
-    labels = len(model.labels)
     in_windows = frozenset(i for i, view in enumerate(views) if len(getattr(view, "windows", ())) > 1)
     return Plan(
         arguments=asked,
@@ -180,9 +178,7 @@ def plan_of(model: Classifier, texts: object, asked: Arguments) -> Plan:
         unfit=unfit,
         removals=removals if removal in removals else (removal, *removals),
         outputs=(output,) if output == "probability" or "probability" not in first.outputs else (output, "probability"),
-        texts_outputs=np.stack(
-            [Quantity(labels, label, None, output, first.kind).of(logits) for label in range(labels)], axis=1
-        ),
+        logits=np.array([np.asarray(view.logits, dtype=np.float64) for view in views]),
         rationale_share=_rationale_share(views, besides),
         in_windows=in_windows,
         cut=frozenset(i for i, view in enumerate(views) if view.document.notices) - in_windows,

@@ -41,7 +41,7 @@ distribution.wants(Case.want_random)
 
 @distribution.scores
 def of_text(case: Case) -> Iterator[Score]:
-    low, high = np.quantile(case.plan.texts_outputs[:, case.target], _EDGES)
+    low, high = np.quantile(case.quantity(case.output).of(case.plan.logits), _EDGES)
     for removal in case.removals:
         place = {"removal": removal, "output": case.output}
         outputs = np.array([case.curve(one, removal, case.output)[1:] for one in case.random_rankings])

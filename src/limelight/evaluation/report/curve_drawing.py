@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,9 +34,10 @@ def drawing(curves: Sequence[Curve], output: str) -> str:
     )
 
 
+@dataclass(frozen=True)
 class _Scale:
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
+    low: float
+    high: float
 
     def x(self, part: float) -> float:
         return _LEFT + part * (_WIDTH - _LEFT - _RIGHT)
