@@ -56,7 +56,7 @@ def _reader_gone(error: Exception) -> bool:
 
 
 def no_programming_error(error: Exception) -> str | None:
-    """What to tell a user of an error that is not the program's; None for one that is."""
+    """A message for the user about an error that is not the program's; None for one that is."""
     if isinstance(error, LimelightError):
         return in_options(str(error))
     if isinstance(error, OSError) and error.errno is not None:
@@ -118,7 +118,7 @@ def _output_failed(error: OSError) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Where a standard stream is closed, nothing else may take its number: what is meant for it would be written there.
+    """Keep the numbers of closed standard streams: a file that took one would be written what is meant for the stream.
 
     Standard output stays None, so that it is seen to be closed; what is said on a closed standard error is lost.
     """
@@ -132,7 +132,7 @@ def _open_closed_streams() -> None:
 
 
 def _drop_output() -> None:
-    """What could not be written is not tried again when Python ends."""
+    """Keep Python from writing the rest when it ends, which failed already."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -172,7 +172,7 @@ def stopped(message: str) -> typer.Exit:
 
 @contextlib.contextmanager
 def going_on(kept: str) -> Iterator[None]:
-    """Around a run that an interruption does not undo; `kept` says what there is of it then."""
+    """A run that an interruption does not undo; `kept` says what there is of it then."""
     try:
         yield
     except KeyboardInterrupt as error:

@@ -148,7 +148,7 @@ def _entries(
     failures: list[Asked],
     cuts: list[Interrupted],
 ) -> Iterator[Entry]:
-    """What is said of each text; one of many that cannot be explained says why, and the others go on.
+    """An entry for each text; one of many that cannot be explained says why, and the others go on.
 
     Ctrl-C ends them with what was reached of the last one.
     """
@@ -184,7 +184,7 @@ def _entries(
 def _explainer(
     model: str | None, told: dict[str, Any], chosen: Sequence[str] | None, target: str | None, arguments: dict[str, Any]
 ) -> Callable[[Text], Comparison]:
-    """What explains one text after the other with the same model and arguments."""
+    """A function that explains one text after the other with the same model and arguments."""
     from rich.console import Console
 
     from limelight import compare, load
@@ -205,7 +205,7 @@ def _explainer(
 
 
 def _note_left_out(comparison: Comparison, noted: set[str]) -> None:
-    """Which methods do not apply, once for each."""
+    """Say which methods do not apply, once for each."""
     from limelight import methods
 
     shown_ids = {explanation.method for explanation in comparison}

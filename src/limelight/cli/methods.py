@@ -39,7 +39,7 @@ def _beside(methods: Sequence[Method]) -> Table:
 
 
 def _below(methods: Sequence[Method]) -> Group:
-    """The same for a narrow terminal."""
+    """Ids and names above, for a narrow terminal."""
     lines: list[RenderableType] = []
     for method in methods:
         lines.append(Text.assemble((method.id, "cyan"), f"  {method.label}"))
@@ -57,7 +57,7 @@ def _about(method: Method) -> list[RenderableType]:
 
 
 def _implementation(implementation: Implementation, named: bool) -> Iterator[RenderableType]:
-    """What an implementation needs, whether it draws samples, what it is for; then its options as they are typed."""
+    """An implementation's needs, whether it draws samples, its limits; then its options as they are typed."""
     name = f"{implementation.name.replace('_', ' ')}: " if named else ""
     only = "".join(f" --{argument} {value}" for argument, value in implementation.only.items())
     only += " and outputs linear in the logits" if implementation.linear else ""

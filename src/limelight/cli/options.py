@@ -10,7 +10,7 @@ import typer
 from limelight.errors import InputError, ParameterError, shown
 
 TEXTS, MODEL, QUESTION, METHODS = "Texts", "Model", "Question", "Methods"
-"""Where options stand in the help."""
+"""Panels of the help."""
 
 
 def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
@@ -35,7 +35,7 @@ Model = Annotated[
     option(MODEL, "A folder from 'limelight train', or a Hugging Face folder or name. Default: embedded."),
 ]
 Device = Annotated[str | None, option(MODEL, "cpu, cuda, or auto.")]
-"""Of a command that moves limelight's own models too."""
+"""For a command that moves limelight's own models too."""
 HuggingFaceDevice = Annotated[str | None, option(MODEL, "For Hugging Face models: cpu, cuda, or auto.")]
 Dtype = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"] | None,
@@ -49,7 +49,7 @@ FixedDtype = Annotated[
     Literal["float32", "bfloat16", "float16"] | None,
     option(MODEL, "For Hugging Face models: the precision to compute in."),
 ]
-"""Of a command where "auto" is what goes without saying, and cannot be said."""
+"""For a command where "auto" is the default and cannot be said."""
 Truncate = Annotated[bool, option(MODEL, "Cut texts that are too long for the model.", "--truncate")]
 Window = Annotated[bool, option(MODEL, "Read texts that are too long in parts.", "--window")]
 Kind = Annotated[
@@ -80,7 +80,7 @@ Until = Annotated[
     str | None,
     option(
         METHODS,
-        "Draw until the five strongest words are settled, or until no standard error is above this part of the largest "
+        "Draw until the five strongest words are stable, or until no standard error is above this part of the largest "
         "weight, such as 0.02; 100,000 samples at most, or --samples.",
         metavar="stable|PART",
     ),
@@ -105,7 +105,7 @@ def loading(
     kind: str | None = None,
     pairs: bool = False,
 ) -> dict[str, Any]:
-    """What `limelight.load` is told; what was not asked for is left to it."""
+    """Arguments of `limelight.load`; whatever was not typed is left to it."""
     asked = {
         "device": device,
         "dtype": dtype,
@@ -126,7 +126,7 @@ def read_target(typed: str | None, labels: Sequence[str]) -> str | tuple[str, st
 
 
 def read_levels(features: str) -> str | tuple[str, ...]:
-    """What --features says: a kind of features, or two of them with a comma between."""
+    """Parse --features: a kind of features, or two of them with a comma between."""
     names = tuple(name.strip() for name in features.split(","))
     if len(names) > 2:
         raise InputError(f"--features takes one kind or two levels: got {shown(features)}")
@@ -134,7 +134,7 @@ def read_levels(features: str) -> str | tuple[str, ...]:
 
 
 def read_ids(typed: str | None) -> Sequence[str] | None:
-    """What --method or --measures says: nothing, ids with commas, or "all"."""
+    """Parse --method or --measures: nothing, ids with commas, or "all"."""
     if typed is None or typed.strip() == "all":
         return typed and typed.strip()
     # Twice the same method would be twice the same row.
@@ -142,7 +142,7 @@ def read_ids(typed: str | None) -> Sequence[str] | None:
 
 
 def read_label_names(given: str | None) -> dict[str, str] | None:
-    """What --label-names says: what a label of the data is called, for each that is named."""
+    """Parse --label-names: the name of each label of the data that has one."""
     if given is None:
         return None
     pairs = [part.split("=", 1) for part in given.split(",")]

@@ -54,7 +54,7 @@ def delivery(
     about: dict[str, str],
     wording: Callable[[str], str] = str,
 ) -> Delivery:
-    """From what was typed; what contradicts itself is an error before any work is done. `wording` is for what the
+    """Check what was typed before any work is done: options must not contradict each other. `wording` is for what the
     library advises, where a table shows it."""
     from limelight.render.entries import format_of, is_figure
     from limelight.render.output import Delivery
@@ -73,7 +73,7 @@ def delivery(
 
 
 def made() -> dict[str, str]:
-    """What a page says of how it was made."""
+    """Command and date, for the foot of a page."""
     typed = shlex.join(["limelight", *sys.argv[1:]])
     return {
         "command": typed if len(typed) <= _LONGEST_COMMAND else f"{typed[:_LONGEST_COMMAND]}…",

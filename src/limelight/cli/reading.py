@@ -27,7 +27,7 @@ _MAGIC = {
     b"\xff\xfe": "is UTF-16, not UTF-8: convert it first, for example with iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "is UTF-16, not UTF-8: convert it first, for example with iconv -f UTF-16 -t UTF-8",
 }
-"""How files begin that are no plain text, and what to do with them."""
+"""First bytes of files that are no plain text, and what to do with them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Source:
-    """Where texts come from, as it was typed."""
+    """The place of the texts, as it was typed."""
 
     text: str | None
     file: Path | None
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def thing(self) -> str:
-        """What the ids count."""
+        """The thing that ids count."""
         return "line" if self.lines else "row" if self.id_column is None else "id"
 
     @property
@@ -114,7 +114,7 @@ class Source:
 
 
 def read_text(text: str | None, file: Path | None) -> str:
-    """What was given as TEXT or --file; '-' or neither is standard input."""
+    """The text given as TEXT or --file; '-' or neither is standard input."""
     if file is not None and str(file) != "-":
         if text is not None:
             raise InputError(f"both a text and --file {file} were given: give one of them")
@@ -139,7 +139,7 @@ def read_text(text: str | None, file: Path | None) -> str:
 
 
 def read_bytes(file: Path, what: str = "file", instead: str = "") -> bytes:
-    """What a file holds, or standard input where it is called '-'; `instead` is what else may be done."""
+    """Content of a file, or of standard input where it is called '-'; `instead` is what else may be done."""
     if str(file) == "-" and sys.stdin is None:
         raise InputError("standard input is closed: give the text itself as the argument, or use --file")
     try:

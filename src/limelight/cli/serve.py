@@ -79,7 +79,7 @@ def _check_installed() -> None:
 
 
 def _folders(corpus: Path | None, evaluation: Path | None) -> dict[str, Any]:
-    """What was computed before, read before anything is served."""
+    """Results of earlier commands, read before anything is served."""
     folders: dict[str, Any] = {}
     if corpus is not None:
         from limelight.web.folders import ServedCorpus
@@ -93,7 +93,7 @@ def _folders(corpus: Path | None, evaluation: Path | None) -> dict[str, Any]:
 
 
 def _token() -> str:
-    """What those must show who ask from other machines: from the environment, where no list of processes has it."""
+    """The token for requests from other machines: from the environment, where no list of processes has it."""
     given = os.environ.get(TOKEN, "")
     if given and (len(given) < _SHORTEST_TOKEN or not given.isascii() or not given.isprintable() or " " in given):
         raise InputError(f"{TOKEN} must be at least {_SHORTEST_TOKEN} letters and digits: got {len(given)} characters")

@@ -30,11 +30,11 @@ _OF_THE_CALL = {
     "target": "--target",
     "text": "the argument TEXT",
 }
-"""What is asked of every method, and where it is said instead."""
+"""Arguments that all methods share, and the option of each."""
 
 
 def read_settings(given: Sequence[str]) -> dict[str, Any]:
-    """From what followed each --set; whether a method has such an option is the method's to say."""
+    """Parse what followed each --set; whether a method has such an option is the method's to say."""
     settings: dict[str, Any] = {}
     for setting in given:
         name, equals, value = (part.strip() for part in setting.partition("="))

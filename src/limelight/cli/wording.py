@@ -33,7 +33,7 @@ _PHRASES = (
     ("('sentences', 'words')", "sentences,words"),
     ("('…', 'words')", "--features …,words"),
 )
-"""Where a word for a word would not do."""
+"""Phrases that need more than a word for a word."""
 _SETTING = re.compile(r"(?<![\w./-])([a-z_]+)=('[^']*'|\"[^\"]*\"|True|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w/]|\.\w)")
 _NAMED = re.compile(rf"(?<![\w.'\"-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w'\"=])")
 _AT_THE_BEGINNING = re.compile(rf"^({'|'.join(OPTIONS)})(?= must )")
@@ -43,7 +43,7 @@ _UNKNOWN = re.compile(rf"^(unknown option for .{{1,200}}?) '({'|'.join(OPTIONS)}
 
 
 def in_options(message: str, typed: Mapping[str, str] | None = None) -> str:
-    """The same message; what was typed by a user is not known from what limelight wrote, but seldom looks like it.
+    """A message with options for arguments. A user's own words are not known as such, but seldom look like these.
 
     `typed`: options that stand for an argument here, where the usual one is not what was typed.
     """

@@ -1,4 +1,4 @@
-"""The same command where there is no Typer and no rich: python -m limelight.reproduce all --out results."""
+"""`limelight reproduce` without Typer and rich: python -m limelight.reproduce all --out results."""
 
 from __future__ import annotations
 

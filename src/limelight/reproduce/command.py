@@ -46,7 +46,7 @@ ON_A_CPU = 200
 """Documents where none are asked for and there is no GPU."""
 EMBEDDED = "the embedded model"
 PNG_END = b"IEND\xaeB`\x82"
-"""What a PNG ends with that was written to its end."""
+"""The last bytes of a whole PNG."""
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -72,7 +72,7 @@ def find(name: str) -> tuple[Experiment, ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for; None leaves it to the folder's earlier run, else to the defaults."""
+    """The request; None leaves a setting to the folder's earlier run, else to the defaults."""
 
     experiment: str
     out: Path
@@ -170,7 +170,7 @@ def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: boo
 
 
 def _check_inherited(options: Options, earlier: Fingerprint | None) -> None:
-    """What was not said again stands as in the folder's run, if it can be had without being told where it is."""
+    """Refuse a request that leaves out data or a model that the folder's run had from a place of its own."""
     if earlier is None:
         return
     if options.data is None and earlier.data != SAMPLE:

@@ -32,6 +32,8 @@ MEASURES = {
 }
 CLAIMED = (("alpha-avg", "g-avg"), ("alpha-avg", "g-l1"))
 DENIED = (("alpha-max", "g-l2"), ("alpha-avg", "g-l2"), ("alpha-max", "g-avg"), ("alpha-max", "g-l1"))
+SAID = {**dict.fromkeys(CLAIMED, "correlated"), **dict.fromkeys(DENIED, "not correlated")}
+"""The paper's claim about each pair."""
 UNSIGNED = ("alpha-avg", "alpha-max", "g-l1", "g-l2")
 SIGNED = tuple(name for name in METHODS if name not in UNSIGNED)
 CORRELATED = 0.5
@@ -47,11 +49,15 @@ def compute(lab: Lab) -> Numbers:
 
     measured = lab.over_documents("agreement of methods", measure)
     one, other = np.triu_indices(len(METHODS), k=1)
-    centre, low, high = bootstrap_mean(np.concatenate([measured[name] for name in MEASURES], axis=1), lab.seed)
-    columns = [(name, METHODS[i], METHODS[j]) for name in MEASURES for i, j in zip(one, other, strict=True)]
-    means: dict[str, list[Numbers]] = {name: [] for name in MEASURES}
-    for (name, *pair), c, l, h in zip(columns, centre, low, high, strict=True):
-        means[name].append({"pair": pair, "mean": float(c), "low": float(l), "high": float(h)})
+    found = bootstrap_mean(np.concatenate([measured[name] for name in MEASURES], axis=1), lab.seed)
+    of_measures = np.stack(found, axis=1).reshape(len(MEASURES), len(one), 3)
+    means = {
+        name: [
+            {"pair": [METHODS[i], METHODS[j]], "mean": float(mean), "low": float(low), "high": float(high)}
+            for i, j, (mean, low, high) in zip(one, other, rows, strict=True)
+        ]
+        for name, rows in zip(MEASURES, of_measures, strict=True)
+    }
     lab.folder.write_arrays("correlations", {name: values.astype(np.float16) for name, values in measured.items()})
     return {
         "documents": len(lab.documents),
@@ -95,12 +101,8 @@ def _written(one: Numbers) -> str:
 TABLE = "\n".join(
     [
         *(
-            f"{{pairs[{one} {other}]}} | correlated | {{ours[{one} {other}]}} | {{kept[{one} {other}]}}"
-            for one, other in CLAIMED
-        ),
-        *(
-            f"{{pairs[{one} {other}]}} | not correlated | {{ours[{one} {other}]}} | {{kept[{one} {other}]}}"
-            for one, other in DENIED
+            f"{{pairs[{one} {other}]}} | {claim} | {{ours[{one} {other}]}} | {{kept[{one} {other}]}}"
+            for (one, other), claim in SAID.items()
         ),
         "summary | α-avg: G-avg and G-l1; not α-max and G-l2 | {summary} | {verdict}",
     ]
@@ -116,14 +118,13 @@ CAPTION = (
 def said(numbers: Numbers) -> dict[str, Any]:
     labels = {one["id"]: one["label"] for one in numbers["methods"]}
     words: dict[str, Any] = {"pairs": {}, "ours": {}, "kept": {}}
-    correlated = {pair: _of(numbers, "pearson", pair)["low"] > CORRELATED for pair in (*CLAIMED, *DENIED)}
+    correlated = {pair: _of(numbers, "pearson", pair)["low"] > CORRELATED for pair in SAID}
     for pair, holds in correlated.items():
         absolute, key = _of(numbers, "pearson_absolute", pair)["mean"], " ".join(pair)
         words["pairs"][key] = f"{labels[pair[0]]} and {labels[pair[1]]}, mean Pearson"
         words["ours"][key] = f"{_written(_of(numbers, 'pearson', pair))}; absolute {absolute:.3f}"
-        words["kept"][key] = ("correlated" if holds else "not correlated") + (
-            "" if holds == (pair in CLAIMED) else ": the paper's claim does not hold here"
-        )
+        ours = "correlated" if holds else "not correlated"
+        words["kept"][key] = ours if ours == SAID[pair] else f"{ours}: the paper's claim does not hold here"
     kept, broken = (sum(correlated[pair] for pair in pairs) for pairs in (CLAIMED, DENIED))
     across = [_of(numbers, "pearson", (one, other))["mean"] for one in UNSIGNED for other in SIGNED]
     lime = _written(_of(numbers, "pearson", ("alpha-avg", "lime-limit")))
@@ -140,16 +141,14 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     ids, names = ([one[part] for one in numbers["methods"]] for part in ("id", "label"))
     figure, axes = new_axes(15, 13.4, 2, 2)
     for axis, measure in zip(axes.flat, ("pearson", "spearman", "kendall", "overlap"), strict=True):
-        matrix, half = np.full((len(ids), len(ids)), np.nan), np.full((len(ids), len(ids)), np.nan)
+        matrix = np.full((len(ids), len(ids)), np.nan)
         for one in numbers["measures"][measure]:
-            i, j = ids.index(one["pair"][0]), ids.index(one["pair"][1])
-            matrix[j, i], half[j, i] = one["mean"], (one["high"] - one["low"]) / 2
+            i, j = map(ids.index, one["pair"])
+            matrix[j, i], half = one["mean"], (one["high"] - one["low"]) / 2
+            look = {"ha": "center", "va": "center", "color": "white" if abs(matrix[j, i]) > 0.62 else "black"}
+            axis.text(i, j - 0.13, f"{matrix[j, i]:.2f}", fontsize=9, **look)
+            axis.text(i, j + 0.24, f"±{half:.3f}", fontsize=6.5, **look)
         image = axis.imshow(matrix, cmap="RdBu", vmin=-1.0, vmax=1.0)
-        for j in range(len(ids)):
-            for i in range(j):
-                colour = "white" if abs(matrix[j, i]) > 0.62 else "black"
-                axis.text(i, j - 0.13, f"{matrix[j, i]:.2f}", ha="center", va="center", fontsize=9, color=colour)
-                axis.text(i, j + 0.24, f"±{half[j, i]:.3f}", ha="center", va="center", fontsize=6.5, color=colour)
         axis.set_xticks(range(len(ids) - 1), names[:-1], rotation=45, ha="right", rotation_mode="anchor")
         axis.set_yticks(range(1, len(ids)), names[1:])
         axis.set(ylim=(len(ids) - 0.5, 0.5), xlim=(-0.5, len(ids) - 1.5), title=MEASURES[measure])

@@ -63,6 +63,6 @@ def save_figure(folder: RunFolder, name: str, figure: Any, source: str) -> None:
 
 
 def source_line(about: Mapping[str, Any], over_documents: bool = True) -> str:
-    """What a number rests on, in one line."""
+    """Data and model behind a number, in one line."""
     data = f"{about['data']}, {about['documents']:,} documents" if over_documents else about["data"]
     return f"{data}; model: {about['model']}"

@@ -1,4 +1,4 @@
-"""What an experiment is: it computes numbers, draws them, and sets them beside the paper's."""
+"""An experiment: it computes numbers, draws them, and sets them beside the paper's."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _minus(value: float) -> str:
 
 
 def label_sides(x: Floats, y: Floats) -> list[bool]:
-    """Which points have their label on the left: those at the right edge, and those with another point beside them."""
+    """For each point whether its label is on the left: at the right edge, and where another point is beside it."""
     width, height = max(np.ptp(x), 1e-12), max(np.ptp(y), 1e-12)
     beside = (x - x[:, None] > 0) & (x - x[:, None] < 0.15 * width) & (np.abs(y - y[:, None]) < 0.08 * height)
     return [bool(left) for left in beside.any(axis=1) | (x > 0.75 * x.max())]

@@ -115,12 +115,12 @@ def _replaced(lab: Lab, documents: Sequence[Words]) -> Numbers:
 
 
 def _mean_correlation(one: Iterable[Floats], other: Iterable[Floats]) -> float:
-    """Of Pearson's correlations over documents, those left out that have none."""
+    """Mean of Pearson's correlations over documents; documents without one are left out."""
     return float(np.nanmean([correlation(np.stack(pair))[0, 1] for pair in zip(one, other, strict=True)]))
 
 
 def constant_sign_game(question: Asked) -> RatioGame:
-    """The same attention over |W_ℓ v|, for the target alone: a final layer that only ever speaks for the class."""
+    """The game with |W_ℓ v| for W_ℓ v, for the target alone: a final layer that only ever speaks for the class."""
     folded = question.view.folded().of_class(question.quantity.target)
     return _Absolute(**vars(folded)).masking(question.features.owned)
 

@@ -35,12 +35,12 @@ Arrays = dict[str, Array]
 _PIECE = "_piece_"
 """The entry of a piece that says what it is a piece of."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error)
-"""What reading a file raises that is cut short, damaged or of another kind."""
+"""Errors of reading a file that is cut short, damaged or of another kind."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What decides the numbers of a run. Digests are of content, not of paths."""
+    """Everything that decides the numbers of a run. Digests are of content, not of paths."""
 
     data: str
     data_digest: str
@@ -66,7 +66,7 @@ class RunFolder(run_folder.RunFolder):
         self.fingerprint()
 
     def fingerprint(self) -> Fingerprint | None:
-        """Of the run that this folder holds, or None where it is new."""
+        """Fingerprint of the run that this folder holds, or None where it is new."""
         found: Fingerprint | None = self.stored()
         return found
 
@@ -204,7 +204,7 @@ def _load(file: Path) -> Arrays:
 
 
 def _npz(arrays: Mapping[str, Array]) -> bytes:
-    """The same arrays give the same bytes."""
+    """Arrays as the bytes of a file; equal arrays give equal bytes."""
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""What the experiments of one run share: model, documents, device, and long computations over all documents."""
+"""A run of experiments: model, documents, device, and long computations over all documents."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Prepared:
         return len(self.features)
 
     def by_occurrence(self) -> Prepared:
-        """The same document, each occurrence of a word a feature of its own."""
+        """This document with each occurrence of a word as a feature of its own."""
         return replace(self, features=features_of(self.document, "occurrences"))
 
     @cached_property
@@ -150,7 +150,7 @@ class Lab:
 
     @cached_property
     def chosen(self) -> list[int]:
-        """Which texts of the data set: a random sample without repetition, or all of them."""
+        """Numbers of the texts in the data set: a random sample without repetition, or all of them."""
         total = len(self.texts.texts)
         if self.documents_asked >= total:
             return list(range(total))
@@ -167,7 +167,7 @@ class Lab:
         return documents
 
     def questions(self, documents: Sequence[Prepared]) -> list[Asked]:
-        """What every experiment asks: the weights of distinct words for the logit of the target."""
+        """The question of every experiment: the weights of distinct words for the logit of the target."""
         quantity = Quantity(len(self.model.labels), self.target)
         views = ReadTogether(self.paper_model(), [own.document for own in documents]).views
         return [
@@ -218,7 +218,7 @@ class Lab:
 
     @cached_property
     def on_a_cpu(self) -> Lab:
-        """The same run with its model on the CPU, which is the faster one at formulas of a single document."""
+        """This run with its model on the CPU, which is the faster one at formulas of a single document."""
         return self if self.device == "cpu" else replace(self, model=copy.deepcopy(self.paper_model()).cpu())
 
     # ── long computations ─────────────────────────────────────────────────────────────────────────────────────────

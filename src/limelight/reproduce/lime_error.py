@@ -66,7 +66,7 @@ MEASURED = (
     *(f"mask {name}" for name in NAMES),
     "delete exact",
 )
-"""What stands in the report's table beside the paper's own number: LIME that masks or deletes, and what predicts it."""
+"""Rows of the report's table below the paper's own number: LIME that masks or deletes, and what predicts it."""
 TABLE = "\n".join(
     [
         "LIME (deletes words) to Theorem 5.1, norm 2 | 0.808 ± 0.219 | {paper_s} | {near}; a weight vector has norm "

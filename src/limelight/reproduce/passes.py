@@ -26,7 +26,7 @@ RUNS = 5
 SETTINGS = LimeSettings(n_samples=5000)
 REMOVALS: tuple[Removal, ...] = ("mask", "delete")
 EXACT_CHUNK = {"cuda": 1000}
-"""The batched recursion pays with many documents of like length: more at once than elsewhere."""
+"""The batched recursion pays with many documents of like length: more at once than in other passes."""
 THEOREM: dict[str, tuple[str, dict[str, Any]]] = {
     "theorem": ("lime-theorem", {}),
     "theorem_corrected": ("lime-theorem", {"corrected": True}),
@@ -37,7 +37,7 @@ FORMULAS: dict[str, tuple[str, dict[str, Any]]] = {
     "proposition_corrected": ("lime-proposition", {"corrected": True}),
     "mean_field": ("lime-mean-field", {"dominant": 2}),
 }
-"""What should predict LIME: method and options."""
+"""Formulas that should predict LIME: method and options."""
 
 
 Compute = Callable[[Lab, Sequence[Prepared]], Arrays]
@@ -46,7 +46,7 @@ Compute = Callable[[Lab, Sequence[Prepared]], Arrays]
 def over_all_documents(
     name: str, chunks: Mapping[str, int] | None = None
 ) -> Callable[[Compute], Callable[[Lab], Arrays]]:
-    """From what computes arrays of some documents to what has them of all; `chunks` by the kind of device."""
+    """Turn a computation of some documents into one of all; `chunks` gives documents at once, by the kind of device."""
 
     def decorated(compute: Compute) -> Callable[[Lab], Arrays]:
         @wraps(compute)

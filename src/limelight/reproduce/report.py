@@ -107,7 +107,7 @@ def _not_there(experiment: Experiment) -> str:
 
 
 def table(experiments: Sequence[Experiment], results: Mapping[str, Any]) -> str:
-    """The same rows in Markdown."""
+    """The rows of all experiments in Markdown."""
     lines = ["| experiment | quantity | paper | ours | verdict |", "|---|---|---|---|---|"]
     for experiment in experiments:
         result = results.get(experiment.name)

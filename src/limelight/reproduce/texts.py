@@ -19,10 +19,10 @@ from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 SAMPLE = "built-in sample"
 HUB_NAME = "stanfordnlp/imdb"
 AUTHORS_DOCUMENT = "i find it amazing that so many people"
-"""How the document of Figures 4 and 6 begins, without punctuation."""
+"""Beginning of the document of Figures 4 and 6, without punctuation."""
 
 _DISTRIBUTION_FILES = ("imdb.vocab", "imdbEr.txt")
-"""What stands beside test/ in the archive as distributed: where they are, all of the test set must be."""
+"""Files beside test/ in the archive as distributed: where they are, all of the test set must be."""
 _HALVES = {"neg": "negative", "pos": "positive"}
 """Folders of the archive, and what their texts are labelled."""
 _FULL_HALF = 12_500

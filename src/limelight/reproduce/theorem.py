@@ -72,7 +72,7 @@ def _rank_correlation(one: Floats, other: Floats) -> float:
 
 
 def sentence(numbers: Numbers) -> str:
-    """How far the theorem is off in the median document, and what that depends on."""
+    """The error of the theorem in the median document, and what it depends on."""
     printed, corrected = (numbers["rank_correlation"][name] for name in ("theorem", "theorem_corrected"))
     cause = max(corrected, key=lambda name: abs(corrected[name]))
     errors = numbers["relative_error"]

@@ -53,13 +53,13 @@ class TokenTexts:
         return len(self.starts) - 1
 
     def counts(self, rows: Integers) -> Counter[str]:
-        """How often each word stands in these texts."""
+        """Number of times that each word stands in these texts."""
         chosen = np.concatenate([self.tokens[self.starts[i] : self.starts[i + 1]] for i in rows])
         totals = np.bincount(chosen, minlength=len(self.forms))
         return Counter({form: int(n) for form, n in zip(self.forms, totals, strict=True) if n})
 
     def numbered(self, vocabulary: Vocabulary) -> TokenTexts:
-        """The same texts in the numbers of a vocabulary."""
+        """These texts in the numbers of a vocabulary."""
         table = np.array(vocabulary.ids(self.forms), dtype=np.int32)
         return TokenTexts(vocabulary.words, table[self.tokens], self.starts)
 
@@ -80,7 +80,7 @@ class TokenTexts:
 
 
 def split_rows(n: int, n_validation: int, seed: int) -> tuple[Integers, Integers]:
-    """Which rows to train on and which to validate on, drawn at random."""
+    """Rows to train on and rows to validate on, drawn at random."""
     order = np.random.default_rng([seed, 0]).permutation(n)
     return np.sort(order[n_validation:]), np.sort(order[:n_validation])
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Where the data came from: the command that makes the model again, without the preset, the seed and the folder."""
+    """The data's source, and the command that makes the model again without the preset, the seed and the folder."""
 
     data: str | None
     options: tuple[str, ...]
@@ -44,18 +44,16 @@ class Recipe:
         validation: int | float | None,
     ) -> Recipe:
         """From the arguments of `train`. Only the last part of a path is kept: folders say nothing to others."""
-        options: list[str] = []
-        if isinstance(test, str | os.PathLike):
-            options += ["--test", _short(test)]
-        if text_column != "text":
-            options += ["--text-column", text_column]
-        if label_column != "label":
-            options += ["--label-column", label_column]
-        if label_names:
-            options += ["--label-names", ",".join(f"{value}={name}" for value, name in label_names.items())]
-        if validation is not None:
-            options += ["--validation", str(validation)]
-        return cls(_short(data) if isinstance(data, str | os.PathLike) else None, tuple(options))
+        names = ",".join(f"{value}={name}" for value, name in (label_names or {}).items())
+        options = {
+            "--test": _short(test),
+            "--text-column": None if text_column == "text" else text_column,
+            "--label-column": None if label_column == "label" else label_column,
+            "--label-names": names or None,
+            "--validation": None if validation is None else str(validation),
+        }
+        given = (word for option, value in options.items() if value is not None for word in (option, value))
+        return cls(_short(data), tuple(given))
 
     def command(self, preset: Preset, seed: int) -> str:
         """The command line, or where it cannot be given, why."""
@@ -69,7 +67,7 @@ class Recipe:
 
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|&~$#!@:]|(?<=\bwww)\.)", re.IGNORECASE)
-"""What could begin an emphasis, code, link, image, tag, entity, formula, mention or address, or end a table's cell."""
+"""Characters that could begin emphasis, code, link, image, tag, entity, formula, mention or address, or end a cell."""
 
 
 def escaped(text: str) -> str:
@@ -77,12 +75,13 @@ def escaped(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
-def _short(path: str | os.PathLike[str]) -> str:
-    return Path(path).name
+def _short(source: object) -> str | None:
+    """The last part of a path; None for data that are no file."""
+    return Path(source).name if isinstance(source, str | os.PathLike) else None
 
 
 def _kind(sizes: Config) -> tuple[str, str]:
-    """What the model is: a title and a sentence."""
+    """A title and a sentence for the kind of model."""
     if isinstance(sizes, AttentionConfig):
         about = f"One layer of {sizes.K} attention heads over words and a linear layer, read at [CLS]."
         return "A single-layer attention classifier", about

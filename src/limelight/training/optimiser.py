@@ -22,10 +22,12 @@ from limelight.models.words.kinds import weight_shapes
 from limelight.training.presets import Preset
 
 _FLOAT = 4
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+"""What PyTorch's AdamW calls its two means."""
 _EVALUATED_AT_ONCE = 512
 """Texts in one forward when accuracy is measured."""
 _COPIES_STORED = 4
-"""Of the weights, while an epoch is stored: the best model, and what is written."""
+"""Copies of the weights while an epoch is stored: the best model, and what is written."""
 
 
 class Optimiser:
@@ -46,9 +48,9 @@ class Optimiser:
             [{"params": weights, "lr": rate, "weight_decay": decay} for weights, rate, decay in groups], fused=True
         )
         model.W_e.grad = torch.zeros_like(model.W_e)
-        self.average = (
-            {name: weight.detach().clone() for name, weight in model.named_parameters()} if preset.averaging else None
-        )
+        self.weights = dict(model.named_parameters())
+        averaged = self.weights if preset.averaging else {}
+        self.average = {name: weight.detach().clone() for name, weight in averaged.items()}
 
     def step(self, ids: Tensor, labels: Tensor) -> tuple[float, int]:
         """Learn from token numbers (n, T_max) and labels (n,): the loss, and how many were right before the step."""
@@ -60,7 +62,9 @@ class Optimiser:
         loss.backward()  # type: ignore[no-untyped-call]
         assert rows.grad is not None
         assert self.model.W_e.grad is not None
-        self._clip(rows)
+        if self.preset.clip_norm is not None:
+            # Rows outside the batch have no gradient: this is the norm of the whole gradient.
+            nn.utils.clip_grad_norm_([rows, *self.dense], self.preset.clip_norm)
         self.model.W_e.grad[distinct] = rows.grad
         self._update()
         self.model.W_e.grad[distinct] = 0
@@ -68,23 +72,17 @@ class Optimiser:
             weight.grad = None
         return loss.item(), int((logits.detach().argmax(dim=1) == labels).sum())
 
-    def _clip(self, rows: Tensor) -> None:
-        if self.preset.clip_norm is not None:
-            # Rows outside the batch have no gradient: this is the norm of the whole gradient.
-            nn.utils.clip_grad_norm_([rows, *self.dense], self.preset.clip_norm)
-
     def _update(self) -> None:
         factor = rate_factor(self.preset, self.steps, self.total_steps)
         for group, rate in zip(self.adam.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
         self.adam.step()
         self.steps += 1
-        if self.average is not None:
-            # Early on the average is over the steps there have been, so that it forgets where it started.
-            decay = min(self.preset.averaging, self.steps / (self.steps + 10))
-            with torch.no_grad():
-                for name, weight in self.model.named_parameters():
-                    self.average[name].lerp_(weight, 1 - decay)
+        # Early on the average is over the steps there have been, so that it forgets where it started.
+        decay = min(self.preset.averaging, self.steps / (self.steps + 10))
+        with torch.no_grad():
+            for name, average in self.average.items():
+                average.lerp_(self.weights[name], 1 - decay)
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
@@ -96,22 +94,17 @@ class Optimiser:
             self._swap()
 
     def _swap(self) -> None:
-        if self.average is not None:
-            for name, weight in self.model.named_parameters():
-                weight.data, self.average[name] = self.average[name], weight.data
+        for name, average in self.average.items():
+            self.weights[name].data, self.average[name] = average, self.weights[name].data
 
     # ── what a run that was interrupted needs to go on ────────────────────────────────────────────────────────────────
 
     def state(self) -> dict[str, Tensor]:
         """Weights, moments and averages by name."""
-        tensors: dict[str, Tensor] = {}
-        for name, weight in self.model.named_parameters():
-            moments = self.adam.state[weight]
-            tensors[f"weight.{name}"] = weight.detach()
-            tensors[f"exp_avg.{name}"] = moments["exp_avg"]
-            tensors[f"exp_avg_sq.{name}"] = moments["exp_avg_sq"]
-            if self.average is not None:
-                tensors[f"average.{name}"] = self.average[name]
+        tensors = {f"average.{name}": average for name, average in self.average.items()}
+        for name, weight in self.weights.items():
+            moments = {moment: self.adam.state[weight][moment] for moment in _MOMENTS}
+            tensors |= {f"{kind}.{name}": own for kind, own in ({"weight": weight.detach()} | moments).items()}
         return tensors
 
     def restore(self, tensors: dict[str, Tensor], steps: int) -> None:
@@ -119,7 +112,7 @@ class Optimiser:
         self.steps = steps
         for weight in self.model.parameters():
             step = torch.tensor(float(steps), dtype=torch.float32, device=weight.device)
-            moments = {name: torch.empty_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+            moments = {moment: torch.empty_like(weight) for moment in _MOMENTS}
             self.adam.state[weight] = {"step": step, **moments}
         with torch.no_grad():
             for name, own in self.state().items():
@@ -127,7 +120,7 @@ class Optimiser:
 
 
 def rate_factor(preset: Preset, step: int, total_steps: int) -> float:
-    """What the learning rate is multiplied with in this step (counted from 0)."""
+    """Factor of the learning rate in this step (counted from 0)."""
     warm = round(preset.warmup * total_steps)
     if step < warm:
         return (step + 1) / warm

@@ -1,4 +1,4 @@
-"""What an unfinished training run leaves on disk, so that the same command goes on where it stopped.
+"""The state of an unfinished training run on disk, so that the same command goes on where it stopped.
 
     OUT/.training/lock                 who is writing: one run at a time
     OUT/.training/state.safetensors    weights and moments after the last whole epoch; history and settings as JSON
@@ -35,7 +35,7 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What was measured in one epoch. Training figures are means over the epoch, while the weights changed."""
+    """Measurements of one epoch. Training figures are means over the epoch, while the weights changed."""
 
     epoch: int
     train_loss: float
@@ -46,7 +46,7 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Where a run stands at the end of an epoch."""
+    """A run at the end of an epoch."""
 
     steps: int
     history: tuple[EpochRecord, ...]
@@ -170,7 +170,7 @@ class TrainingFolder(RunFolder):
         return TrainingState(steps, history, tensors)
 
     def unusable(self, error: Exception) -> CheckpointError:
-        """What there is of an unfinished run is damaged."""
+        """The error for an unfinished run that is damaged."""
         return CheckpointError(
             f"the state of the unfinished run in {self.path} cannot be read ({reason(error)}): "
             f"remove {self._own} to begin again, or choose another folder"
@@ -186,7 +186,7 @@ class TrainingFolder(RunFolder):
 
 
 _UNREADABLE = (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError)
-"""What reading a state raises that is missing, cut short or not ours."""
+"""Errors of reading a state that is missing, cut short or not ours."""
 
 
 def _about(stored: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ _EVALUATION_BATCH = 256
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """What came of a run. Accuracies are those of the model as stored at `path`."""
+    """The result of a run. Accuracies are those of the model as stored at `path`."""
 
     path: Path
     preset: Preset
@@ -74,7 +74,7 @@ def train(
     The same data, settings, seed and device give the same weights, also when the run was interrupted and started again.
     `validation` is a number of rows or a share of them; `resume=False` starts over where an unfinished run stands. One
     run at a time writes to a folder: another is refused, in this process or in others, for as long as the first lasts.
-    `progress` is told of every step, and stops the run by raising an exception: called again, it goes on after the last
+    `progress` hears of every step, and stops the run by raising an exception: called again, it goes on after the last
     whole epoch.
     """
     chosen = find_preset(preset, epochs)
