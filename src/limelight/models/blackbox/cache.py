@@ -123,7 +123,7 @@ class AnswerCache:
 
     def identity(self) -> Identity | None:
         """Whose answers are in the folder; None where it is new."""
-        with self._reading() as database:
+        with self._opened() as database:
             return self._identity(database)
 
     def claim(self, own: Identity) -> None:
@@ -171,7 +171,7 @@ class AnswerCache:
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, Floats]:
         """The answers that there are, in the order of the keys."""
-        with self._reading() as database:
+        with self._opened() as database:
             return self._known(database, keys)
 
     def keep(self, keys: Sequence[bytes], rows: Floats) -> Floats:
@@ -226,11 +226,9 @@ class AnswerCache:
             database.execute("BEGIN IMMEDIATE")
             yield database
 
-    def _reading(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        return self._opened("rw")  # what a kill left half-written is taken back by whoever comes next, a reader too
-
     @contextlib.contextmanager
-    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+    def _opened(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        """The database. What a kill left half-written is taken back by whoever comes next: a reader may write too."""
         sqlite3 = _sqlite()
         address = f"{(self.folder / FILE).as_uri()}?mode={mode}"
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from limelight.core.arrays import Floats
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
-from limelight.inputs.document import Document, Text, Word, check_pair, check_single, is_pair
+from limelight.inputs.document import Document, Text, check_pair, check_single, is_pair
 from limelight.inputs.words import WordRule, plain_words, words_by
 from limelight.models.huggingface.batching import (
     Company,
@@ -87,7 +87,13 @@ class HuggingFaceClassifier:
         _check_weights(model)
         self.kind = kind_of(model, kind)
         self.labels = labels_of(model, labels)
-        self.pairs = _checked_pairs(pairs, long_texts)
+        if not isinstance(pairs, bool):
+            raise ParameterError(f"pairs must be True or False: got {shown(pairs)}")
+        if pairs and long_texts == "window":
+            raise ParameterError(
+                "a pair of texts is not read in windows: use truncate=True, which cuts the longer text"
+            )
+        self.pairs = pairs
         self.model, self.tokenizer = model, tokenizer
         self.long_texts = long_texts
         self.max_length = token_limit(model, tokenizer, max_length)
@@ -97,7 +103,9 @@ class HuggingFaceClassifier:
         self._runs: Tree | None = None
         """The last tree in that precision that gave finite logits."""
         self._unable = False
-        self._word_rule = _word_rule(words)
+        if words is not None and not callable(words):
+            raise ParameterError(f"words must be a function that divides a text into words: got {shown(words)}")
+        self._word_rule = plain_words if words is None else partial(words_by, words)
         self._tokenizer = tokenizer
         with contextlib.suppress(Exception):  # one with parts that are written in Python cannot be copied
             # Calling a tokenizer sets its truncation and padding, in which its owner's calls would meet ours.
@@ -380,23 +388,6 @@ def _check_weights(model: Any) -> None:
             f"{len(empty)} of the {len(weights)} weights of this {type(model).__name__} are on the meta device, shapes "
             f"without numbers ({empty[0]}): load it onto a device, without device_map or torch.device('meta')"
         )
-
-
-def _checked_pairs(pairs: object, long_texts: LongTexts) -> bool:
-    if not isinstance(pairs, bool):
-        raise ParameterError(f"pairs must be True or False: got {shown(pairs)}")
-    if pairs and long_texts == "window":
-        raise ParameterError("a pair of texts is not read in windows: use truncate=True, which cuts the longer text")
-    return pairs
-
-
-def _word_rule(words: WordRule | None) -> Callable[[str], tuple[Word, ...]]:
-    """How a text is divided into words."""
-    if words is None:
-        return plain_words
-    if not callable(words):
-        raise ParameterError(f"words must be a function that divides a text into words: got {shown(words)}")
-    return partial(words_by, words)
 
 
 def _takes_types(model: Any, tokenizer: Any, pairs: bool) -> bool:

@@ -51,7 +51,10 @@ def read_pretrained(name: str, device: torch.device, dtype: str, near: str = "")
     model was there, with its shape.
     """
     read_in = DTYPES.get(known_dtype(dtype), torch.float32)  # "auto" keeps float32 for what is asked once
-    transformers = _transformers()
+    try:
+        import transformers
+    except ImportError as error:
+        raise ParameterError(f"a Hugging Face model needs the package transformers: {INSTALL}") from error
     with _one_at_a_time, _process_kept(), _quiet(transformers):
         folder = Path(name) if Path(name).is_dir() else _from_hub(name, near)
         stored = looked_at(folder)
@@ -128,14 +131,6 @@ def _check_whole(folder: Path, model: Any, loading: dict[str, Any]) -> None:
         f"{folder} has no classification head: {shown} would be random numbers; give a checkpoint that was fine-tuned "
         "for sequence classification"
     )
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise ParameterError(f"a Hugging Face model needs the package transformers: {INSTALL}") from error
-    return transformers
 
 
 # ── the hub ───────────────────────────────────────────────────────────────────────────────────────────────────────────

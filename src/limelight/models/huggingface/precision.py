@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 
 from limelight.core.memory import MEMORY_SHARE, gigabytes, machine_memory
-from limelight.errors import ParameterError, UnknownNameError
+from limelight.errors import ParameterError, known_name
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -28,9 +28,7 @@ _TENSOR_CORES = (7, 0)
 
 def known_dtype(name: object) -> Precision:
     """A name that `dtype` takes, or an error that lists them."""
-    if name not in ("auto", *DTYPES):
-        raise UnknownNameError("dtype", str(name), ("auto", *DTYPES))
-    return name  # type: ignore[return-value]
+    return cast(Precision, known_name("dtype", str(name), ("auto", *DTYPES)))
 
 
 def lower_than(own: torch.dtype, asked: Precision | None, device: torch.device, size: int) -> torch.dtype | None:

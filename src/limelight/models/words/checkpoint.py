@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
@@ -24,7 +23,6 @@ from typing import Any, NamedTuple, NoReturn, overload
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
-from torch import Tensor
 
 from limelight.errors import CheckpointError, LimelightError, ParameterError
 from limelight.models.words.attention import AttentionClassifier
@@ -241,7 +239,7 @@ def _read_config(path: Path) -> _Configuration:
     labels = config.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise wrong("labels", labels, "a list of names is needed")
-    if half := next((label for label in labels if not _is_unicode(label)), None):
+    if half := next((own for own in labels if any("\ud800" <= character <= "\udfff" for character in own)), None):
         raise wrong("a label", half, "half of a character cannot be shown: write it out in full")
     if len(labels) < 2 or len(set(labels)) != len(labels):
         raise wrong("labels", labels, "a classifier needs at least two labels, all different")
@@ -264,10 +262,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r:.{_SHOWN}} stands in the same object twice")
     return values
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _short(value: Any) -> Any:
@@ -366,15 +360,11 @@ def _read_weights(path: Path, model: Model) -> None:
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():
             for name, weight in weights.items():
-                weight.copy_(_finite(path, name, file.get_tensor(name)))
+                stored = file.get_tensor(name)
+                if bad := int((~stored.isfinite()).sum()):
+                    raise CheckpointError(
+                        f"{path}: {bad} weights of {name} are not finite; the model cannot be used, train it again"
+                    )
+                weight.copy_(stored)
     except (SafetensorError, OSError) as error:
         raise _unreadable(path, error) from error
-
-
-def _finite(path: Path, name: str, stored: Tensor) -> Tensor:
-    if not stored.isfinite().all():
-        bad = math.prod(stored.shape) - int(stored.isfinite().sum())
-        raise CheckpointError(
-            f"{path}: {bad} weights of {name} are not finite; the model cannot be used, train it again"
-        )
-    return stored
