@@ -63,15 +63,6 @@ def too_many_repeated(features: Features) -> str | None:
     )
 
 
-def moments_of_deletion(question: Question[FoldedView], size_weights: Floats, precision: float) -> Moments:
-    """Means by size of the target when features are deleted."""
-    from limelight.theory.deletion_values import deletion_moments  # it brings torch along
-
-    folded = folded_document(question)
-    with one_thread():
-        return deletion_moments(folded, 0, question.features.owned, size_weights, precision)
-
-
 @dataclass(frozen=True)
 class BySize:
     """Values that follow from means by size: the weights of the sizes for d features, and the values of the moments
@@ -86,7 +77,11 @@ def weights_by_size(question: Question[RatioView | FoldedView], rule: BySize) ->
     """Weights of one text, with words masked or deleted as the question says."""
     size_weights = rule.size_weights(len(question.features))
     if question.removal == "delete":
-        moments = moments_of_deletion(cast(Question[FoldedView], question), size_weights, rule.precision)
+        from limelight.theory.deletion_values import deletion_moments  # it brings torch along
+
+        folded = folded_document(cast(Question[FoldedView], question))
+        with one_thread():
+            moments = deletion_moments(folded, 0, question.features.owned, size_weights, rule.precision)
     else:
         moments = moments_of_one(ratio_game(cast(Question[RatioView], question)), 0, size_weights, rule.precision)
     return exact_weights(rule.values_from(moments, 0))
