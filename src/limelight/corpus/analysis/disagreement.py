@@ -79,7 +79,7 @@ class Disagreements:
     def add(self, flat: Flat) -> list[Disagreement]:
         """Add a shard; returns the largest disagreement about each document, by what is certain of it; NOT_COMPARED
         where no two methods can be compared."""
-        every = [list(self._of(flat, document)) for document in flat.documents()]
+        every = [list(self._of(flat, document)) for _, document in flat.documents()]
         found = np.array([own for document in every for own in document], dtype=np.float64).reshape(-1, 3)
         ids = found[:, 2].astype(np.int64)
         zeros, none = np.zeros(len(ids)), np.zeros_like(ids)

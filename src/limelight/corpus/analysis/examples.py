@@ -58,17 +58,13 @@ class Examples:
 
 
 def choose(
-    corpus: Corpus,
-    listed: Sequence[int],
-    wishes: Sequence[Wish],
-    most: int = MOST_EXAMPLES,
-    most_coloured: int = MOST_COLOURED,
+    corpus: Corpus, listed: Sequence[int], wishes: Sequence[Wish], most_coloured: int = MOST_COLOURED
 ) -> Examples:
     """The texts of `listed` rows, and some more: for wishes, in their order, that no text shows yet."""
     examples = Examples(corpus.methods)
     for document in documents_at(corpus, listed).values():
         examples.add(document)
-    candidates = list(dict.fromkeys(wish.row for wish in wishes if examples.row(wish) is None))[:most]
+    candidates = list(dict.fromkeys(wish.row for wish in wishes if examples.row(wish) is None))[:MOST_EXAMPLES]
     documents = documents_at(corpus, candidates)
     room = most_coloured
     for wish in wishes:

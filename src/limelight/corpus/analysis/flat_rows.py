@@ -69,10 +69,11 @@ class Flat:
         """Where the weights of a row stand."""
         return slice(int(self.starts[i]), int(self.starts[i + 1]))
 
-    def documents(self) -> Iterator[list[int]]:
-        """The rows of each document."""
+    def documents(self) -> Iterator[tuple[int, list[int]]]:
+        """The rows of each document behind the first of them that is explained; where none is, the first."""
         for _, own in groupby(range(len(self.heads)), key=lambda i: self.heads[i].row):
-            yield list(own)
+            rows = list(own)
+            yield next((i for i in rows if self.heads[i].question is not None), rows[0]), rows
 
     def by_question(self) -> Mapping[Question, list[int]]:
         """The explained rows of each question."""

@@ -100,18 +100,17 @@ class Mistakes:
         """Add a shard; `ids` are the numbers of its words."""
         pushing: dict[tuple[str, Mistake], dict[int, float]] = defaultdict(dict)
         held: dict[str, list[int]] = defaultdict(list)
-        for document in flat.documents():
-            explained = [i for i in document if flat.heads[i].question is not None]
-            head = flat.heads[explained[0]] if explained else None
-            if head is None or head.truth is None or head.label is None:
+        for first, document in flat.documents():
+            head = flat.heads[first]
+            if head.truth is None or head.label is None:
                 continue
             said = head.label if head.label in head.assigned else NO_LABEL
             self._labelled[said] += 1
-            held[said].append(explained[0])
+            held[said].append(first)
             if head.is_wrong:
                 mistake = Mistake(said, head.truth)
                 self._confused[mistake] += 1
-                for method, (i, sign) in self._guilty(flat, explained, mistake).items():
+                for method, (i, sign) in self._guilty(flat, document, mistake).items():
                     pushing[method, mistake][i] = sign
         for label, rows in held.items():
             counted = self._held[label]
@@ -161,7 +160,6 @@ class Mistakes:
         *,
         all_words: bool = False,
         least_texts: int = LEAST_TEXTS,
-        limit: int | None = None,
     ) -> list[GuiltyWord]:
         """The words that led to a mistake: the significant ones first, by all that they pushed."""
         if (method, mistake) not in self._pushed:
@@ -185,4 +183,4 @@ class Mistakes:
             "row": sums["largest_row"][ids],
         }
         order = np.lexsort((ids, -columns["total"], ~columns["told"]))
-        return list(lines_of(GuiltyWord, columns, order[push[order] > 0.0][:limit].tolist()))
+        return list(lines_of(GuiltyWord, columns, order[push[order] > 0.0].tolist()))

@@ -102,13 +102,12 @@ class TextIndex:
     def add(self, flat: Flat, disagreements: Sequence[tuple[float, float, int]]) -> None:
         """The documents of a shard, each with what the two methods say that disagree most."""
         rows = []
-        for document, found in zip(flat.documents(), disagreements, strict=True):
-            heads = [flat.heads[i] for i in document]
-            head = next((own for own in heads if own.question is not None), heads[0])
+        for (first, document), found in zip(flat.documents(), disagreements, strict=True):
+            head = flat.heads[first]
             label, truth = (
                 _NOTHING if own is None else self._labels.get(own, _NOTHING) for own in (head.label, head.truth)
             )
-            wrong, failed = self._has_mistakes and head.is_wrong, any(own.question is None for own in heads)
+            wrong, failed = self._has_mistakes and head.is_wrong, any(flat.heads[i].question is None for i in document)
             rows.append((head.row, label, truth, wrong, head.confidence, failed, *found))
         self._parts.append(np.array(rows, dtype=_TYPE))
 

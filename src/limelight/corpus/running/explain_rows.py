@@ -122,23 +122,14 @@ _was_on = True
 
 def _views(model: Classifier, rows: Sequence[Row], errors: dict[int, str]) -> dict[int, View]:
     """A view of each text that can be read; those of a model that reads many share what they can."""
-    good: dict[int, Text] = {}
-    for i, row in enumerate(rows):
-        problem = problem_of(row.text)
-        if problem is None:
-            good[i] = row.text
-        else:
-            errors[i] = problem
-    together = getattr(model, "views_or_errors", None)
-    texts = list(good.values())
+    problems = {i: problem_of(row.text) for i, row in enumerate(rows)}
+    errors |= {i: said for i, said in problems.items() if said is not None}
+    good: dict[int, Text] = {i: rows[i].text for i in problems if i not in errors}
+    together, texts = getattr(model, "views_or_errors", None), list(good.values())
     found = [_view_or_error(model, text) for text in texts] if together is None else together(texts)
-    views: dict[int, View] = {}
-    for i, view in zip(good, found, strict=True):
-        if isinstance(view, LimelightError):
-            errors[i] = str(view)
-        else:
-            views[i] = view
-    return views
+    views = dict(zip(good, found, strict=True))
+    errors |= {i: str(view) for i, view in views.items() if isinstance(view, LimelightError)}
+    return {i: view for i, view in views.items() if not isinstance(view, LimelightError)}
 
 
 def _view_or_error(model: Classifier, text: Text) -> View | LimelightError:

@@ -109,15 +109,9 @@ class Layout:
 
     def to_json(self) -> dict[str, Any]:
         """What stands in the metadata of each file."""
-        return {
-            "schema": VERSION,
-            "labels": list(self.labels),
-            "kind": self.kind,
-            "methods": {id: {"label": label, "signed": signed} for id, (label, signed) in self.methods.items()},
-            "carried": dict(self.carried),
-            "keep_text": self.keep_text,
-            "pairs": self.pairs,
-        }
+        methods = {id: {"label": label, "signed": signed} for id, (label, signed) in self.methods.items()}
+        own = {"labels": list(self.labels), "methods": methods, "carried": dict(self.carried)}
+        return {"schema": VERSION, **vars(self), **own}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: object) -> Layout:
