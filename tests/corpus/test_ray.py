@@ -211,14 +211,14 @@ def test_an_actor_on_another_kind_of_device_is_refused(
 ) -> None:
     from limelight.corpus.running import on_ray
 
-    class Elsewhere(on_ray._Computer):
+    class Elsewhere(on_ray.ShardActor):
         def ready(self) -> Ready:
             own = super().ready()
             assert isinstance(own, Ready)
             computing = {**own.identity["computing"], "device": "NVIDIA H200"}
             return replace(own, host="node-7", identity={**own.identity, "computing": computing})
 
-    monkeypatch.setattr(on_ray, "_Computer", Elsewhere)
+    monkeypatch.setattr(on_ray, "ShardActor", Elsewhere)
     said = r"on node-7 .* says: computing\.device is 'NVIDIA H200' there and 'cpu' in the manifest; let all"
     with pytest.raises(LimelightError, match=said):
         corpus.run(data, tmp_path / "out", ray=True, **OPTIONS)
@@ -233,11 +233,11 @@ def test_a_model_that_no_actor_can_load_ends_the_run(
 ) -> None:
     from limelight.corpus.running import on_ray
 
-    class Fails(on_ray._Computer):
+    class Fails(on_ray.ShardActor):
         def ready(self) -> Ready:
             raise MemoryError("no room for it")
 
-    monkeypatch.setattr(on_ray, "_Computer", Fails)
+    monkeypatch.setattr(on_ray, "ShardActor", Fails)
     with pytest.raises(LimelightError, match=r"3 workers did not survive shard 0.*could not load.*no room for it"):
         corpus.run(data, tmp_path / "out", ray=True, **OPTIONS)
 
@@ -302,7 +302,7 @@ def test_where_the_only_node_dies_the_command_ends_and_goes_on_when_it_is_given_
     try:
         while not (out / "shards").is_dir() and running.poll() is None:
             time.sleep(0.01)
-        actors = [own for own, line in descendants(running.pid) if "ray::_Computer" in line]
+        actors = [own for own, line in descendants(running.pid) if "ray::ShardActor" in line]
         for actor in actors:
             os.kill(actor, signal.SIGSTOP)
         (node,) = (own for own, line in descendants(running.pid) if "raylet/raylet" in line.split(" ", 1)[0])

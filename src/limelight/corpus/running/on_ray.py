@@ -26,7 +26,7 @@ _LOOK_SECONDS = 1.0
 """Between two looks at the clock and the keyboard while nothing is answered."""
 
 
-class _Actor:
+class ShardActor:
     """A computer that loads its model when it is asked what it is; errors that a user can put right are answers."""
 
     def __init__(self, loading: Loading, questions: Questions, layout: Layout) -> None:
@@ -86,7 +86,7 @@ class RayActors(Workers):
         if self._began:
             self._connect(address, workers)
         self._setup, self.size = (loading, questions, layout), workers
-        self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(_Actor)
+        self._actor = self._ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=0)(ShardActor)
         self._queue: deque[Task] = deque()
         """What is not given to an actor yet."""
         gpus = f" and {gpus_per_worker:g} GPU" if gpus_per_worker else ""
