@@ -9,7 +9,7 @@ import pytest
 
 import limelight
 from conftest import small_model
-from limelight.attribution.api import applicable
+from limelight.attribution.request import Request
 from limelight.errors import InputError, ParameterError, UnknownNameError
 from reference.opaque import Opaque
 
@@ -27,7 +27,7 @@ def explained(model: Any, method: str, target: Any, **arguments: Any) -> Any:
 
 def test_every_method_of_the_house_is_in_one_of_the_lists() -> None:
     known = {*LINEAR, *LINEAR_THEORY, *OF_NO_LABEL, "g-l1", "g-l2"}
-    assert {method.id for method in applicable(small_model().view(TEXT))} == known
+    assert {method.id for method in Request().applicable(small_model().view(TEXT))} == known
 
 
 @pytest.mark.parametrize("removal", ["mask", "delete"])

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 import limelight
-from limelight.attribution.api import applicable
+from limelight.attribution.request import Request
 from limelight.core.progress import Silent
 from limelight.errors import CapabilityError, EmptyTextError, InputError, NumericalError, ParameterError
 from limelight.explainers.method import Conditions, find
@@ -49,7 +49,7 @@ def wrapped(family: str, double: bool = False, **options: Any) -> HuggingFaceCla
     return classifier
 
 
-FITTING = [method.id for method in applicable(wrapped("bert").view("a film"))]
+FITTING = [method.id for method in Request().applicable(wrapped("bert").view("a film"))]
 
 
 def bare_logits(model: Any, ids: list[int], attention: list[int] | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import limelight
-from limelight.attribution.api import applicable
+from limelight.attribution.request import Request
 from limelight.errors import CapabilityError, InputError, ParameterError, UnknownNameError
 from limelight.explanation.result import Explanation
 from limelight.inputs.features import features_of
@@ -47,7 +47,7 @@ def options(method: str, n_samples: int = 60) -> dict[str, Any]:
     return {"n_samples": n_samples} if method in ("lime", "shapley") else {}
 
 
-METHODS = [method.id for method in applicable(wrapped(**MULTI).view("a film"))]
+METHODS = [method.id for method in Request().applicable(wrapped(**MULTI).view("a film"))]
 
 
 # ── which kind a model is of ──────────────────────────────────────────────────────────────────────────────────────────

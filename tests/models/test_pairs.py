@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tokenizers import processors
 
 import limelight
-from limelight.attribution.api import applicable
+from limelight.attribution.request import Request
 from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError
 from limelight.inputs.features import features_of
 from limelight.inputs.words import plain_words
@@ -268,7 +268,7 @@ def test_removing_words_of_one_text_never_touches_the_other(family: str, removal
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_side_alone_has_weights(family: str) -> None:
     classifier = wrapped(family, double=True)
-    for method in applicable(classifier.view(PAIR)):
+    for method in Request().applicable(classifier.view(PAIR)):
         options = {"n_samples": 40} if "n_samples" in method.implementations[-1].options else {}
         e = limelight.explain(classifier, PAIR, method.id, parts="second", features="occurrences", **options)
         assert set(e.sides or ()) == {1}

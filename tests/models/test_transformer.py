@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import limelight
 from conftest import WORDS
-from limelight.attribution.api import applicable
+from limelight.attribution.request import Request
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError
 from limelight.explainers.method import find, methods
 from limelight.inputs.features import features_of
@@ -174,7 +174,7 @@ def test_a_constant_added_to_a_word_is_seen() -> None:
     assert np.abs(gradients.mean(axis=1)).max() > 1e-2 * np.abs(gradients).max()
 
 
-APPLICABLE = [method.id for method in applicable(transformer().view("the film"))]
+APPLICABLE = [method.id for method in Request().applicable(transformer().view("the film"))]
 
 
 @pytest.mark.parametrize("check", CHECKS)

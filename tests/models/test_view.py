@@ -12,7 +12,8 @@ import pytest
 
 import limelight
 from conftest import small_model
-from limelight.attribution.api import applicable, views
+from limelight.attribution.api import views
+from limelight.attribution.request import Request
 from limelight.errors import EmptyTextError, InputError
 from limelight.inputs.features import features_of
 from limelight.models.interface import CAPABILITIES, Memo
@@ -99,7 +100,7 @@ def test_capabilities_are_told_apart() -> None:
     view: Any = small_model().view(TEXT)
     offered = {name for capability, name in CAPABILITIES.items() if isinstance(view, capability)}
     assert offered == {"perturbation", "attention", "gradient", "ratio game", "folded attention"}
-    assert [method.id for method in applicable(Opaque().view(TEXT))] == ["lime", "leave-one-out", "shapley"]
+    assert [method.id for method in Request().applicable(Opaque().view(TEXT))] == ["lime", "leave-one-out", "shapley"]
 
 
 # ── many texts ────────────────────────────────────────────────────────────────────────────────────────────────────────

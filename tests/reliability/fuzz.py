@@ -48,7 +48,7 @@ from threadpoolctl import ThreadpoolController  # noqa: E402
 
 import limelight  # noqa: E402
 from conftest import WORDS, small_model  # noqa: E402
-from limelight.attribution.api import applicable  # noqa: E402
+from limelight.attribution.request import Request  # noqa: E402
 from limelight.core.progress import Silent  # noqa: E402
 from limelight.errors import (  # noqa: E402
     ExplanationWarning,
@@ -172,7 +172,7 @@ def applicable_to(kind: str) -> list[str]:
 
 
 def _applicable(model: Any) -> list[str]:
-    return [method.id for method in applicable(model.view("a good film"))]
+    return [method.id for method in Request().applicable(model.view("a good film"))]
 
 
 def _options(model: Any, ids: Sequence[str]) -> list[str]:

@@ -174,13 +174,6 @@ def views(model: Classifier, texts: Sequence[str]) -> list[View]:
     return views_of_texts
 
 
-def applicable(
-    view: View, removal: Removal = "mask", output: Output | None = None, features: Wanted = "words"
-) -> list[Method]:
-    """The methods that have an implementation for this view."""
-    return Request(features=features, removal=removal, output=output).applicable(view)
-
-
 def check_model(model: object) -> None:
     """Say how to get a model that can be explained out of what was given instead."""
     if callable(getattr(model, "view", None)) and not callable(getattr(model, "get_input_embeddings", None)):

@@ -94,7 +94,7 @@ def _accuracy(weights: Weights, view: object) -> Accuracy:
 
 
 def _as_it_came_to_be(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that repeat a computation: what it settled itself is as it was settled, or left out where None."""
+    """The options that repeat a computation: those that it chose itself have its values, or are left out where None."""
     joined = {**options, **settings}
     return {name: value for name, value in joined.items() if name not in settings or value is not None}
 

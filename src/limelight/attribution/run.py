@@ -86,8 +86,7 @@ def _of_text(chosen: Chosen, text: Resolved) -> list[Explanation]:
 
 def _together(chosen: Chosen, texts: Sequence[Resolved]) -> list[list[Explanation]]:
     assert chosen.implementation.run_many is not None
-    asked = [(question, own) for own in texts for question in own.questions]
-    return _per_text(_explained(chosen, asked, chosen.implementation.run_many), texts)
+    return _per_text(_explained(chosen, _posed(texts), chosen.implementation.run_many), texts)
 
 
 def _by_size(
@@ -96,16 +95,14 @@ def _by_size(
     """Methods whose weights follow from means by size: one pass over each text gives them all."""
     if not chosen:
         return []
-    asked = [(question, own) for own in texts for question in own.questions]
+    posed = _posed(texts)
     rules = [own.implementation.by_size(**own.options) for own in chosen if own.implementation.by_size is not None]
     started = time.perf_counter()
     weights = _computed(
-        chosen[0],
-        [q for q, _ in asked],
-        lambda questions, **_: exact_weights_of_several(questions, rules, memory_bytes),
+        chosen[0], posed, lambda questions, **_: exact_weights_of_several(questions, rules, memory_bytes)
     )
-    seconds = (time.perf_counter() - started) / len(asked) / len(chosen)
-    return [_per_text(_made(one, asked, own, seconds), texts) for one, own in zip(chosen, weights, strict=True)]
+    seconds = (time.perf_counter() - started) / len(posed) / len(chosen)
+    return [_per_text(_made(one, posed, own, seconds), texts) for one, own in zip(chosen, weights, strict=True)]
 
 
 def _per_text(found: Sequence[Explanation], texts: Sequence[Resolved]) -> list[list[Explanation]]:
@@ -113,31 +110,36 @@ def _per_text(found: Sequence[Explanation], texts: Sequence[Resolved]) -> list[l
     return [[next(answers) for _ in own.questions] for own in texts]
 
 
-Asked = Sequence[tuple[Question[Any], Resolved]]
+Posed = Sequence[tuple[Question[Any], Resolved]]
 """Questions, each with the text that it is about."""
 
 
-def _explained(chosen: Chosen, asked: Asked, run_many: Callable[..., Sequence[Weights]]) -> list[Explanation]:
+def _posed(texts: Sequence[Resolved]) -> Posed:
+    return [(question, own) for own in texts for question in own.questions]
+
+
+def _explained(chosen: Chosen, posed: Posed, run_many: Callable[..., Sequence[Weights]]) -> list[Explanation]:
     """The explanation of each question, from one run; an interrupt carries those of the questions that are done."""
     started = time.perf_counter()
     try:
-        weights = _computed(chosen, [question for question, _ in asked], run_many)
+        weights = _computed(chosen, posed, run_many)
     except Cut as cut:
         seconds = (time.perf_counter() - started) / max(len(cut.weights), 1)
-        raise Interrupted(_made(chosen, asked[: len(cut.weights)], cut.weights, seconds)) from None
-    return _made(chosen, asked, weights, (time.perf_counter() - started) / len(asked))
+        raise Interrupted(_made(chosen, posed[: len(cut.weights)], cut.weights, seconds)) from None
+    return _made(chosen, posed, weights, (time.perf_counter() - started) / len(posed))
 
 
-def _made(chosen: Chosen, asked: Asked, weights: Sequence[Weights], seconds: float) -> list[Explanation]:
+def _made(chosen: Chosen, posed: Posed, weights: Sequence[Weights], seconds: float) -> list[Explanation]:
     method, implementation, options = chosen.method, chosen.implementation, chosen.options
     return [
         explained(method, implementation, question, own.prediction, given, seconds, own.request.parts, options)
-        for (question, own), given in zip(asked, weights, strict=True)
+        for (question, own), given in zip(posed, weights, strict=True)
     ]
 
 
-def _computed(chosen: Chosen, questions: Sequence[Question[Any]], run: Callable[..., T]) -> T:
+def _computed(chosen: Chosen, posed: Posed, run: Callable[..., T]) -> T:
     """The answer of an implementation; memory that it does not get becomes an error that says what to lower."""
+    questions = [question for question, _ in posed]
     longest = max(len(question.features) for question in questions)
     counts = [name for name, value in chosen.options.items() if type(value) is int]
     lower = f"lower {' or '.join(counts)}, or " if counts else ""

@@ -392,7 +392,7 @@ class Method:
     def required_implementation(
         self, view: View, conditions: Conditions, features: Features | None = None, options: Sequence[str] = ()
     ) -> Implementation:
-        """The same; where there is none the error says why, and names the methods that there are."""
+        """Like `implementation_for`; a CapabilityError says why there is none, and names the methods that apply."""
         implementation = self.implementation_for(view, conditions, features, options)
         if implementation is not None:
             return implementation

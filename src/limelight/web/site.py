@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from limelight.attribution.api import applicable, reads_pairs, view_of
+from limelight.attribution.api import reads_pairs, view_of
+from limelight.attribution.request import Request
 from limelight.core.sanitize import visible
 from limelight.errors import known_name
 from limelight.explainers.method import methods
@@ -52,7 +53,7 @@ class Served:
             "outputs": list(view.outputs),
             "removals": list(removals),
             "pairs": self.pairs,
-            "methods": [method.id for method in applicable(view)],
+            "methods": [method.id for method in Request().applicable(view)],
             "live": _LIVE if isinstance(view, RatioView) else None,
         }
 
