@@ -27,7 +27,7 @@ class Experiment:
     """`compute` returns what goes into the JSON; `draw` makes a matplotlib figure from that and the stored arrays.
 
     `table` has a line for each row of the report, its four cells with " | " between. Cells and `caption` are templates
-    that are filled by the numbers, and by what `said` makes of them in words. `model`: which of the two models of a run
+    that are filled by the numbers, and by what `in_words` makes of them. `model`: which of the two models of a run
     it is about. `over_documents`: whether it rests on all of the run's documents or on one text.
     """
 
@@ -37,16 +37,16 @@ class Experiment:
     draw: Callable[[RunFolder, Numbers], Any]
     table: str
     caption: str
-    said: Callable[[Numbers], Mapping[str, Any]] = lambda numbers: {}
+    in_words: Callable[[Numbers], Mapping[str, Any]] = lambda numbers: {}
     model: Literal["paper", "deep"] = "paper"
     over_documents: bool = True
 
     def rows(self, numbers: Numbers) -> list[Row]:
-        known = {**numbers, **self.said(numbers)}
+        known = {**numbers, **self.in_words(numbers)}
         return [Row(*(cell.format(**known) for cell in line.split(" | "))) for line in self.table.strip().split("\n")]
 
     def captioned(self, numbers: Numbers) -> str:
-        return self.caption.format(**{**numbers, **self.said(numbers)})
+        return self.caption.format(**{**numbers, **self.in_words(numbers)})
 
 
 def pm(stats: Numbers, digits: int = 3) -> str:

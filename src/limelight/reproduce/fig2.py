@@ -32,7 +32,7 @@ CAPTION = (
 )
 
 
-def said(numbers: Numbers) -> dict[str, str]:
+def in_words(numbers: Numbers) -> dict[str, str]:
     expected, written = (
         ", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in (PAPER, numbers["sizes"])
     )
@@ -79,4 +79,6 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     return figure
 
 
-EXPERIMENT = Experiment("fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, said, over_documents=False)
+EXPERIMENT = Experiment(
+    "fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, in_words, over_documents=False
+)

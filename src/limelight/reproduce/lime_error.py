@@ -90,7 +90,7 @@ CAPTION = (
 )
 
 
-def said(numbers: Numbers) -> dict[str, Any]:
+def in_words(numbers: Numbers) -> dict[str, Any]:
     errors, noise = numbers["errors"], numbers["noise_share"]
     near = abs(errors["delete theorem"]["mean"] - PAPER["mean"]) < PAPER["std"]
     return {
@@ -149,4 +149,6 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     return figure
 
 
-EXPERIMENT = Experiment("lime-error", "LIME against Theorem 5.1 over the test set", compute, draw, TABLE, CAPTION, said)
+EXPERIMENT = Experiment(
+    "lime-error", "LIME against Theorem 5.1 over the test set", compute, draw, TABLE, CAPTION, in_words
+)
