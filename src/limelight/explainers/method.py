@@ -8,8 +8,8 @@ of a view and with options of its own (its keyword-only parameters):
     @shapley.implementation(RatioView, removal="mask", output="logit")
     def exact(question: Question[RatioView], *, precision: float = 1e-11) -> Weights: ...
 
-    @shapley.implementation(Perturbable, uses=("removal", "output", "seed"))
-    def sampled(question: Question[Perturbable], *, n_samples: int = 5000) -> Weights: ...
+    @shapley.implementation_of_many(Perturbable, uses=("removal", "output", "seed"))
+    def sampled(questions: Sequence[Question[Perturbable]], *, n_samples: int = 5000) -> list[Weights]: ...
 
 The first implementation that applies to a view and to the request is taken. A module in this package is found by
 itself; a method that is declared anywhere else is there from then on.
