@@ -25,7 +25,7 @@ from limelight.evaluation.measure import Key
 from limelight.evaluation.run_folder import EvaluationFolder, read_evaluation
 from limelight.evaluation.shared_answers import Answers, sharing
 from limelight.inputs.features import features_of
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.interface import STEP
 from reference.small_transformers import small_pair_transformer, small_transformer
 
@@ -71,9 +71,9 @@ def whole(evaluation: limelight.Evaluation) -> None:
 def rows(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
     """Every input that any transformer is given by token numbers, without its padding, and how often."""
     given: Counter[Any] = Counter()
-    original = Tree.logits
+    original = ModuleCopy.logits
 
-    def counting(tree: Tree, inputs: Any) -> Any:
+    def counting(tree: ModuleCopy, inputs: Any) -> Any:
         attention = np.ones(inputs.ids.shape, int) if inputs.attention is None else inputs.attention.numpy()
         hidden = attention.reshape(len(inputs.ids), -1)
         for ids, seen in zip(inputs.ids.tolist(), hidden.tolist(), strict=True):
@@ -81,7 +81,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
             given[(*ids[:end], -1, *seen[:end])] += 1
         return original(tree, inputs)
 
-    monkeypatch.setattr(Tree, "logits", counting)
+    monkeypatch.setattr(ModuleCopy, "logits", counting)
     return given
 
 

@@ -35,12 +35,12 @@ def randomised(model: Classifier, stage: str, seed: int) -> Classifier:
         private: Any = copy.deepcopy(model)
         _draw(private, _groups(private), stage, seed)
         return private
-    from limelight.models.huggingface.module_copy import PrivateTrees
+    from limelight.models.huggingface.module_copy import ModuleCopies
 
     outer: Any = copy.copy(model)
     outer.model = copy.deepcopy(outer.model)
     _draw(outer.model, _groups(outer.model), stage, seed)
-    outer.trees = PrivateTrees(outer.model)
+    outer.trees = ModuleCopies(outer.model)
     return cast(Classifier, outer)
 
 

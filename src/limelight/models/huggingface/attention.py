@@ -16,13 +16,13 @@ from torch import Tensor
 from limelight.core.arrays import Array, Integers
 from limelight.errors import CapabilityError
 from limelight.models.huggingface.configuration import SpecialTokens
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.recorded_forward import recorded_forward
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Reader
 
 
-def all_attention(eager: Tree, inputs: Inputs, special: SpecialTokens) -> tuple[Array, Reader]:
+def all_attention(eager: ModuleCopy, inputs: Inputs, special: SpecialTokens) -> tuple[Array, Reader]:
     """Attention (layers, heads, T, T) of one input (1, T) by a tree with eager attention, and who reads it.
 
     Weights are kept in the precision that they were computed in, half precision in float32.

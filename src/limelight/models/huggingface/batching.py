@@ -34,7 +34,7 @@ import torch
 from limelight.core.arrays import Floats, Integers
 from limelight.models.huggingface.configuration import special_numbers, vocabulary_size
 from limelight.models.huggingface.encoding import Encoding
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Batching, one_batch
 from limelight.models.huggingface.subwords import TokenWindow
 
@@ -100,7 +100,9 @@ def width_to_ask(width: int, limit: int | None) -> int | None:
     return power if limit is None else max(min(power, limit), width)
 
 
-def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first: Floats | None = None) -> Company:
+def decide(
+    tree: ModuleCopy, inputs: Sequence[TokenWindow], pads: Sequence[int], first: Floats | None = None
+) -> Company:
     """`inputs`: three of different lengths, and a fourth as long as the second. `pads`: candidates, the best first.
 
     `first`: the answer to the first input, where it is known.
@@ -126,14 +128,14 @@ def decide(tree: Tree, inputs: Sequence[TokenWindow], pads: Sequence[int], first
     return Company("one at a time", pad_known, beside)
 
 
-def _answers(tree: Tree, windows: Sequence[TokenWindow], pad: int = 0) -> Floats:
+def _answers(tree: ModuleCopy, windows: Sequence[TokenWindow], pad: int = 0) -> Floats:
     """What the model says of inputs in one batch."""
     with torch.inference_mode():
         logits = tree.logits(one_batch(windows, tree.device, pad))
     return logits.double().cpu().numpy()
 
 
-def _moved(tree: Tree, alone: Floats, together: Sequence[TokenWindow], pad: int = 0) -> float | None:
+def _moved(tree: ModuleCopy, alone: Floats, together: Sequence[TokenWindow], pad: int = 0) -> float | None:
     """How far the first inputs' answers move in a batch, as a part of the largest logit; None for an error."""
     try:
         answers = _answers(tree, together, pad)[: len(alone)]
@@ -153,7 +155,7 @@ def _part(difference: Floats, logits: Floats) -> float:
     return 0.0 if furthest == 0.0 else furthest / largest if largest else np.inf
 
 
-def _equal(moved: float | None, tree: Tree) -> bool:
+def _equal(moved: float | None, tree: ModuleCopy) -> bool:
     return moved is not None and moved <= tolerance(tree.dtype)
 
 
@@ -223,7 +225,7 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> Integers:
 # ── further questions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def ignores_attention_mask(tree: Tree, window: TokenWindow) -> bool:
+def ignores_attention_mask(tree: ModuleCopy, window: TokenWindow) -> bool:
     """Whether the model says the same when the words of an input, or all but the last, are hidden from attention.
 
     Answers that differ by no more than a unit of the last place are the same: a mask that is read changes all of them.
@@ -238,7 +240,7 @@ def ignores_attention_mask(tree: Tree, window: TokenWindow) -> bool:
     return furthest <= torch.finfo(tree.dtype).eps * largest
 
 
-def skips(tree: Tree, window: TokenWindow, number: int) -> bool:
+def skips(tree: ModuleCopy, window: TokenWindow, number: int) -> bool:
     """Whether this token behind an input changes nothing: the head looks for the last token that is another."""
     longer = replace(window, ids=np.append(window.ids, number), types=np.append(window.types, window.types[-1:]))
     return _equal(_moved(tree, _answers(tree, [window]), [longer]), tree)

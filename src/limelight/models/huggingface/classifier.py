@@ -44,7 +44,7 @@ from limelight.models.huggingface.configuration import (
 from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.gradients import array64
-from limelight.models.huggingface.module_copy import PrivateTrees, Tree
+from limelight.models.huggingface.module_copy import ModuleCopies, ModuleCopy
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
 from limelight.models.huggingface.runner import Batching, Runner, one_batch, ragged_batches
 from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
@@ -98,9 +98,9 @@ class HuggingFaceClassifier:
         self.long_texts = long_texts
         self.max_length = token_limit(model, tokenizer, max_length)
         self.runner = Runner(len(self.labels), batch_tokens, self.max_length)
-        self.trees = PrivateTrees(model)
+        self.trees = ModuleCopies(model)
         self._precision = None if dtype is None else known_dtype(dtype)
-        self._runs: Tree | None = None
+        self._runs: ModuleCopy | None = None
         """The last tree in that precision that gave finite logits."""
         self._unable = False
         if words is not None and not callable(words):
@@ -196,7 +196,7 @@ class HuggingFaceClassifier:
         size = self.trees.size_of_rounded(torch.float16)
         return None if self._unable else lower_than(self.dtype, self._precision, self.device, size)
 
-    def rounded_tree(self) -> Tree | None:
+    def rounded_tree(self) -> ModuleCopy | None:
         """The model in that precision; None where there is no other, or where "auto" finds that it cannot be run so."""
         dtype = self.removal_dtype
         if dtype is None:
@@ -352,7 +352,7 @@ class HuggingFaceClassifier:
             )
         self.company(array64(logits)[0])
 
-    def _probed(self, tree: Tree) -> Any:
+    def _probed(self, tree: ModuleCopy) -> Any:
         """What a tree answers to the shortest input; None where it has no logits."""
         probe = one_batch(self._probes()[:1], tree.device)
         types = {} if probe.types is None else {"token_type_ids": probe.types}

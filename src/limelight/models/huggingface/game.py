@@ -10,7 +10,7 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, distinct_rows
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
 from limelight.models.interface import STEP, Game, GameFacts
@@ -27,7 +27,7 @@ class TokenGame(Game):
     how far logits moved when a model that does not repeat itself was asked again.
     """
 
-    tree: Tree
+    tree: ModuleCopy
     runner: Runner
     windows: Sequence[tuple[Variants, float]]
     features: int
@@ -37,7 +37,7 @@ class TokenGame(Game):
     noise: float = 0.0
     asked: int = 0
 
-    def on(self, tree: Tree, progress: Progress) -> TokenGame:
+    def on(self, tree: ModuleCopy, progress: Progress) -> TokenGame:
         """The same inputs for another tree, or told to another progress; it counts for itself what it asks."""
         return replace(self, tree=tree, progress=progress, asked=0)
 

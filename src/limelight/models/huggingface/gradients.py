@@ -20,13 +20,13 @@ from torch import Tensor
 from limelight.core.arrays import Floats
 from limelight.errors import CapabilityError
 from limelight.models.huggingface.folder import shortened
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Direction
 
 
 @contextlib.contextmanager
-def differentiated(tree: Tree) -> Iterator[Tree]:
+def differentiated(tree: ModuleCopy) -> Iterator[ModuleCopy]:
     """A tree out of an inference mode of the caller: tensors that are made inside can be differentiated."""
     made = [name for name, weight in tree.module.named_parameters() if weight.is_inference()]
     if made:
@@ -44,7 +44,9 @@ _WITHOUT = (
 )
 
 
-def directed_gradients(tree: Tree, inputs: Inputs, embeddings: Tensor, direction: Direction) -> tuple[Floats, Tensor]:
+def directed_gradients(
+    tree: ModuleCopy, inputs: Inputs, embeddings: Tensor, direction: Direction
+) -> tuple[Floats, Tensor]:
     """Logits (m, C), and the gradient (m, T, d_e) of Σ_c direction_c · logit_c, the direction (m, C) held fixed."""
     if not tree.differentiable:
         raise CapabilityError(_WITHOUT.format(name=tree.name, reason="it has layers that are quantised to int8"))
@@ -70,7 +72,7 @@ def array64(tensor: Tensor) -> Floats:
 class EmbeddingLine:
     """The straight line of vectors (T, d_e) that ends at `embeddings` and began `difference` before."""
 
-    tree: Tree
+    tree: ModuleCopy
     inputs: Inputs
     embeddings: Tensor
     difference: Tensor

@@ -1,11 +1,11 @@
-"""A module tree of our own that shares a user's weights.
+"""A module copy: modules of our own that share the weights of a user's model.
 
 What limelight needs of a model (evaluation mode, an attention implementation that shows its weights, given embeddings)
 is a state of modules. The user's modules are never given it: they are copied, all but the parameters, buffers and
-hooks, which are the same objects in both trees. A copy takes milliseconds and next to no memory; what is done to the
+hooks, which are the same objects in both. A copy takes milliseconds and next to no memory; what is done to the
 weights is seen by both, and what is done to a module only by its owner.
 
-There are two trees: a plain one, and one with eager attention. Each is put into its state before anybody runs it, so
+There are two copies: a plain one, and one with eager attention. Each is put into its state before anybody runs it, so
 that threads can share it. A third one, for forwards in a lower precision, has weights of its own: they are copied from
 the model's whenever it is asked for, so that what is done to the weights is seen there too.
 """
@@ -39,15 +39,15 @@ _CAPTURING = "transformers.utils.output_capturing"
 """Where the hooks come from that transformers adds to a model by itself when it is first asked for attentions."""
 
 
-class PrivateTrees:
+class ModuleCopies:
     """The trees that are run in the place of a user's model; new ones once that got other weights, modules or hooks."""
 
     def __init__(self, model: Any) -> None:
         self._model, self._lock = model, threading.RLock()
         self._state: list[object] = []
-        self._plain: Tree | None = None
-        self._eager: Tree | None = None
-        self._rounded: _RoundedTree | None = None
+        self._plain: ModuleCopy | None = None
+        self._eager: ModuleCopy | None = None
+        self._rounded: _RoundedCopy | None = None
         self._found: Memo = Memo()
         self._found_of: list[object] = []
 
@@ -68,7 +68,7 @@ class PrivateTrees:
                 self._found, self._found_of = Memo(), [*now, *modules]
             return self._found
 
-    def plain(self) -> Tree:
+    def plain(self) -> ModuleCopy:
         """The model in evaluation mode."""
         with self._lock:
             state = _state(self._model)
@@ -77,7 +77,7 @@ class PrivateTrees:
                 self._rounded = None
             return self._plain
 
-    def eager(self) -> Tree:
+    def eager(self) -> ModuleCopy:
         """The same with eager attention, which shows its weights where fused implementations never form them."""
         with self._lock:
             plain = self.plain()
@@ -85,7 +85,7 @@ class PrivateTrees:
                 self._eager = _eager_tree(plain)
             return self._eager
 
-    def rounded(self, dtype: torch.dtype) -> Tree:
+    def rounded(self, dtype: torch.dtype) -> ModuleCopy:
         """The model with its weights of this moment, rounded to `dtype`.
 
         Copying them takes as long as a forward reads them. Two threads that ask at once write the same numbers.
@@ -94,7 +94,7 @@ class PrivateTrees:
             plain = self.plain()
             if self._rounded is None or not self._rounded.fits(dtype):
                 self._rounded = None  # before the new one is made: there is never a third copy
-                self._rounded = _RoundedTree(plain, dtype)
+                self._rounded = _RoundedCopy(plain, dtype)
             else:
                 self._rounded.copy_weights()
             return self._rounded
@@ -106,7 +106,7 @@ class PrivateTrees:
         return own + sum(weight.numel() * dtype.itemsize for weight in weights if weight.is_floating_point())
 
 
-class Tree:
+class ModuleCopy:
     """A model of transformers that nobody else changes."""
 
     def __init__(self, module: Any) -> None:
@@ -185,32 +185,32 @@ class Tree:
 # ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plain_tree(model: Any) -> Tree:
+def _plain_tree(model: Any) -> ModuleCopy:
     module = _copied(model).eval()
     # A model without such a table has no gradients; Perceiver's is no module.
     with contextlib.suppress(NotImplementedError, AttributeError):
         module.get_input_embeddings().register_forward_hook(on_lookup)
-    return Tree(module)
+    return ModuleCopy(module)
 
 
-def _eager_tree(plain: Tree) -> Tree:
+def _eager_tree(plain: ModuleCopy) -> ModuleCopy:
     module = _copied(plain.module)
     if getattr(module.config, "_attn_implementation", None) not in (None, "eager"):
         module.set_attn_implementation("eager")
     for part in module.modules():
         if on_lookup not in part._forward_hooks.values():  # no head reads the table itself
             part.register_forward_hook(on_output)
-    return Tree(module)
+    return ModuleCopy(module)
 
 
-class _RoundedTree(Tree):
+class _RoundedCopy(ModuleCopy):
     """A tree whose weights are rounded copies of others.
 
     Parameters and the buffers that are stored with them are rounded; tables that a module computes for itself, such as
     the frequencies of rotary positions, stay as they are, as where transformers loads a model in that precision.
     """
 
-    def __init__(self, plain: Tree, dtype: torch.dtype) -> None:
+    def __init__(self, plain: ModuleCopy, dtype: torch.dtype) -> None:
         self._dtype = dtype
         self._pairs: list[tuple[Tensor, Tensor]] = []
         stored = {id(tensor) for module in plain.module.modules() for tensor in _stored_buffers(module)}

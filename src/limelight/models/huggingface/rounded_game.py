@@ -20,7 +20,7 @@ from limelight.core.arrays import Coalitions, Floats
 from limelight.core.progress import SILENT
 from limelight.models.counting_game import checked_coalitions
 from limelight.models.huggingface.game import TokenGame
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.interface import AskedTwice, Game, GameFacts
 
 FEW_FEATURES = 12
@@ -35,7 +35,7 @@ _ENOUGH = 8
 class RoundedGame(Game):
     """`exact` asked as little as possible, and the same of a tree in half precision for the rest."""
 
-    def __init__(self, exact: TokenGame, tree: Tree, known: tuple[float, float]) -> None:
+    def __init__(self, exact: TokenGame, tree: ModuleCopy, known: tuple[float, float]) -> None:
         """`known`: how far logits are rounded in full and in half precision, where nothing was measured."""
         self._exact, self._silent, self._rounded = exact, exact.on(exact.tree, SILENT), exact.on(tree, exact.progress)
         self._dtype = str(tree.dtype).removeprefix("torch.")

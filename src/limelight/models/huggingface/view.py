@@ -19,7 +19,7 @@ from limelight.models.huggingface.batching import Company
 from limelight.models.huggingface.configuration import mask_of
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, differentiated, directed_gradients
-from limelight.models.huggingface.module_copy import Tree
+from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import one_batch
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
@@ -223,7 +223,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
             return self._path_gradients(tree, baseline, moved, points, direction)
 
     def _path_gradients(
-        self, tree: Tree, baseline: str, moved: Integers, points: Floats, direction: Direction
+        self, tree: ModuleCopy, baseline: str, moved: Integers, points: Floats, direction: Direction
     ) -> PathGradients:
         lines = [self._line(tree, window, baseline, moved) for window in self.windows]
         logits, slopes, forwards = [], [], 0
@@ -251,7 +251,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         along = direction(np.sum([window.part * line.logits(points) for window, line in pairs], axis=0))
         return lambda _: along
 
-    def _line(self, tree: Tree, window: TokenWindow, baseline: str, moved: Integers) -> EmbeddingLine:
+    def _line(self, tree: ModuleCopy, window: TokenWindow, baseline: str, moved: Integers) -> EmbeddingLine:
         inputs = one_batch([window], tree.device)
         embeddings = tree.embed(inputs.ids[0])
         difference = torch.zeros_like(embeddings)
@@ -259,7 +259,7 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
         difference[owned] = embeddings[owned] - self._baseline(tree, baseline, embeddings)
         return EmbeddingLine(tree, inputs, embeddings, difference)
 
-    def _baseline(self, tree: Tree, baseline: str, embeddings: Tensor) -> Tensor:
+    def _baseline(self, tree: ModuleCopy, baseline: str, embeddings: Tensor) -> Tensor:
         special = self._model.special
         if baseline == "zero":
             return torch.zeros_like(embeddings[0])
