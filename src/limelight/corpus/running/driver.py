@@ -141,11 +141,11 @@ def run(
             rows = manifest["input"]["rows"]
             left = sum(min(size, rows - number * size) for number in todo)
             tasks = _tasks(source, layout, size, set(todo), rows)
-            crew = _crew(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker, progress)
+            pool = _begun(loaded, questions, layout, min(workers, len(todo)), ray, gpus_per_worker, progress)
             try:
-                _work(folder, shards, tasks, crew, identity, rows, left, progress)
+                _work(folder, shards, tasks, pool, identity, rows, left, progress)
             finally:
-                crew.close()
+                pool.close()
     return open_corpus(out)
 
 
@@ -206,7 +206,7 @@ def _tasks(source: Source, layout: Layout, size: int, wanted: set[int], rows: in
             yield Task(number, own)
 
 
-def _crew(
+def _begun(
     loaded: Loaded,
     questions: Questions,
     layout: Layout,
@@ -236,29 +236,29 @@ def _work(
     folder: Folder,
     shards: Shards,
     tasks: Iterator[Task],
-    crew: Workers,
+    pool: Workers,
     identity: Mapping[str, Any],
     documents: int,
     left: int,
     progress: Progress,
 ) -> None:
-    """Give tasks to the crew and write what comes back, until nothing is left."""
+    """Give tasks to the workers and write what comes back, until nothing is left."""
     speed = _Speed(left)
     losses: dict[int, int] = {}
     given: dict[int, Task] = {}
     again: list[Task] = []
     with working(progress, "explaining", documents, documents - left):
         while True:
-            while crew.room:
+            while pool.room:
                 task = again.pop() if again else next(tasks, None)
                 if task is None:
                     break
                 given[task.number] = task
                 folder.note_time(shard=task.number, event="begun")
-                crew.give(task)
-            if not crew.busy:
+                pool.give(task)
+            if not pool.busy:
                 return
-            for answer in crew.answers():
+            for answer in pool.answers():
                 if isinstance(answer, Ready):
                     _check_worker(folder, answer, identity)
                     continue
