@@ -115,7 +115,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, Any]:
+def prose(numbers: Numbers) -> dict[str, Any]:
     labels = {one["id"]: one["label"] for one in numbers["methods"]}
     words: dict[str, Any] = {"pairs": {}, "ours": {}, "kept": {}}
     correlated = {pair: _of(numbers, "pearson", pair)["low"] > CORRELATED for pair in SAID}
@@ -158,4 +158,4 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
     return figure
 
 
-EXPERIMENT = Experiment("correlations", "Which methods agree", compute, draw, TABLE, CAPTION, in_words)
+EXPERIMENT = Experiment("correlations", "Which methods agree", compute, draw, TABLE, CAPTION, prose)

@@ -27,8 +27,8 @@ class Experiment:
     """`compute` returns what goes into the JSON; `draw` makes a matplotlib figure from that and the stored arrays.
 
     `table` has a line for each row of the report, its four cells with " | " between. Cells and `caption` are templates
-    that are filled by the numbers, and by what `in_words` makes of them. `model`: which of the two models of a run
-    it is about. `over_documents`: whether it rests on all of the run's documents or on one text.
+    that are filled by the numbers, and by the phrases that `prose` makes of them. `model`: the one of a run's two
+    models that it is about. `over_documents`: whether it rests on all of the run's documents or on one text.
     """
 
     name: str
@@ -37,16 +37,16 @@ class Experiment:
     draw: Callable[[RunFolder, Numbers], Any]
     table: str
     caption: str
-    in_words: Callable[[Numbers], Mapping[str, Any]] = lambda numbers: {}
+    prose: Callable[[Numbers], Mapping[str, Any]] = lambda numbers: {}
     model: Literal["paper", "deep"] = "paper"
     over_documents: bool = True
 
     def rows(self, numbers: Numbers) -> list[Row]:
-        known = {**numbers, **self.in_words(numbers)}
+        known = {**numbers, **self.prose(numbers)}
         return [Row(*(cell.format(**known) for cell in line.split(" | "))) for line in self.table.strip().split("\n")]
 
     def captioned(self, numbers: Numbers) -> str:
-        return self.caption.format(**{**numbers, **self.in_words(numbers)})
+        return self.caption.format(**{**numbers, **self.prose(numbers)})
 
 
 def pm(stats: Numbers, digits: int = 3) -> str:

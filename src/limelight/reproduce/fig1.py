@@ -46,7 +46,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, Any]:
+def prose(numbers: Numbers) -> dict[str, Any]:
     weights = {row["method"]: np.array(row["weights"]) for row in numbers["rows"]}
     sizes, word = {name: np.abs(own) for name, own in weights.items()}, numbers["words"].index("questionable")
     negative = [name for name in PAPER_ROWS if weights[name][word] < 0]
@@ -93,12 +93,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "fig1",
-    "Figure 1: seven explanations of one sentence",
-    compute,
-    draw,
-    TABLE,
-    CAPTION,
-    in_words,
-    over_documents=False,
+    "fig1", "Figure 1: seven explanations of one sentence", compute, draw, TABLE, CAPTION, prose, over_documents=False
 )

@@ -32,7 +32,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, str]:
+def prose(numbers: Numbers) -> dict[str, str]:
     expected, written = (
         ", ".join(f"{name} = {size}" for name, size in sizes.items()) for sizes in (PAPER, numbers["sizes"])
     )
@@ -80,5 +80,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, in_words, over_documents=False
+    "fig2", "Figure 2: the architecture", compute, draw, TABLE, CAPTION, prose, over_documents=False
 )

@@ -48,7 +48,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, Any]:
+def prose(numbers: Numbers) -> dict[str, Any]:
     favourites, words = numbers["favourite_of_head"], len(numbers["words"])
     different = len(set(favourites))
     return {
@@ -98,12 +98,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "fig3",
-    "Figure 3: attention matrices across the heads",
-    compute,
-    draw,
-    TABLE,
-    CAPTION,
-    in_words,
-    over_documents=False,
+    "fig3", "Figure 3: attention matrices across the heads", compute, draw, TABLE, CAPTION, prose, over_documents=False
 )

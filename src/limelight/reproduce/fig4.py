@@ -140,7 +140,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, str]:
+def prose(numbers: Numbers) -> dict[str, str]:
     near = numbers["distance"]["mask"]
     closer = f"the exact value is at {near['exact']:.3f}"
     return {
@@ -209,12 +209,5 @@ def _boxes(axis: Any, runs: Floats, exact: Floats, label: str) -> None:
 
 
 EXPERIMENT = Experiment(
-    "fig4",
-    "Figure 4: LIME and Theorem 5.1 on one document",
-    compute,
-    draw,
-    TABLE,
-    CAPTION,
-    in_words,
-    over_documents=False,
+    "fig4", "Figure 4: LIME and Theorem 5.1 on one document", compute, draw, TABLE, CAPTION, prose, over_documents=False
 )

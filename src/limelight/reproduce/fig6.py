@@ -124,7 +124,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, str]:
+def prose(numbers: Numbers) -> dict[str, str]:
     accurate = numbers["accuracy"]["share"] >= PAPER["accuracy"]
     return {
         "accurate": "at least the paper's" if accurate else "below the paper's",
@@ -198,7 +198,7 @@ EXPERIMENT = Experiment(
     draw,
     TABLE,
     CAPTION,
-    in_words,
+    prose,
     model="deep",
     over_documents=False,
 )

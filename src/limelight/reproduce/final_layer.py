@@ -154,7 +154,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, str]:
+def prose(numbers: Numbers) -> dict[str, str]:
     return {
         **{name: percent(part) for name, part in numbers["top_word"].items()},
         "contradicting": percent(numbers["pairs_contradicting"]),
@@ -202,5 +202,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "final-layer", "What attention cannot see: the final layer", compute, draw, TABLE, CAPTION, in_words
+    "final-layer", "What attention cannot see: the final layer", compute, draw, TABLE, CAPTION, prose
 )

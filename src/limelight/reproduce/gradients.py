@@ -105,7 +105,7 @@ FIGURE_CAPTION = (
 )
 
 
-def in_words_of_figure(numbers: Numbers) -> dict[str, Any]:
+def prose_of_figure(numbers: Numbers) -> dict[str, Any]:
     return {"equal": _verdict(numbers["largest_error"]), "coordinates": len(numbers["theorem"])}
 
 
@@ -137,7 +137,7 @@ FIGURE = Experiment(
     draw_figure,
     FIGURE_TABLE,
     FIGURE_CAPTION,
-    in_words_of_figure,
+    prose_of_figure,
     over_documents=False,
 )
 
@@ -198,7 +198,7 @@ ERRORS_CAPTION = (
 )
 
 
-def in_words_of_errors(numbers: Numbers) -> dict[str, str]:
+def prose_of_errors(numbers: Numbers) -> dict[str, str]:
     return {"equal": _verdict(numbers["largest"])}
 
 
@@ -225,5 +225,5 @@ ERRORS = Experiment(
     draw_errors,
     ERRORS_TABLE,
     ERRORS_CAPTION,
-    in_words_of_errors,
+    prose_of_errors,
 )

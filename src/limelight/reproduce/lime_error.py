@@ -90,7 +90,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, Any]:
+def prose(numbers: Numbers) -> dict[str, Any]:
     errors, noise = numbers["errors"], numbers["noise_share"]
     near = abs(errors["delete theorem"]["mean"] - PAPER["mean"]) < PAPER["std"]
     return {
@@ -150,5 +150,5 @@ def draw(folder: RunFolder, numbers: Numbers) -> Any:
 
 
 EXPERIMENT = Experiment(
-    "lime-error", "LIME against Theorem 5.1 over the test set", compute, draw, TABLE, CAPTION, in_words
+    "lime-error", "LIME against Theorem 5.1 over the test set", compute, draw, TABLE, CAPTION, prose
 )

@@ -103,7 +103,7 @@ CAPTION = (
 )
 
 
-def in_words(numbers: Numbers) -> dict[str, Any]:
+def prose(numbers: Numbers) -> dict[str, Any]:
     small = f"below {numbers['small']:.0%} in {{:.1%}} of documents"
     words: dict[str, Any] = {
         "sentence": sentence(numbers),
@@ -143,4 +143,4 @@ def _grouped(cause: Floats, error: Floats, groups: int = 10) -> tuple[Floats, Fl
     return centres, np.array([np.quantile(error[part], [0.25, 0.5, 0.75]) for part in parts])
 
 
-EXPERIMENT = Experiment("theorem", "When Theorem 5.1 holds", compute, draw, TABLE, CAPTION, in_words)
+EXPERIMENT = Experiment("theorem", "When Theorem 5.1 holds", compute, draw, TABLE, CAPTION, prose)
