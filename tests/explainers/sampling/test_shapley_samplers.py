@@ -140,7 +140,7 @@ def test_an_order_and_its_reverse_leave_no_error_in_a_game_of_pairs() -> None:
 
 def test_the_typical_deviation_is_the_mean_of_deviations() -> None:
     """Each word's variance counts it as one pair more; the mean of variances would belong to the strongest word."""
-    pairs, deviations = 5, np.array([10.0, 1.0, 1.0, 0.1])
+    pairs, deviations = 5, np.array([10.0, 1.0, 1.0, 0.0])
     squares = deviations**2 * (pairs - 1)
     typical = deviations.mean()
     expected = np.sqrt((squares + typical**2) / pairs / pairs) * student_factor(pairs)
@@ -148,31 +148,6 @@ def test_the_typical_deviation_is_the_mean_of_deviations() -> None:
     assert stderr_of_pairs(squares, pairs)[3] < 0.7 * np.sqrt((deviations**2).mean() / pairs / pairs) * student_factor(
         5
     )
-
-
-def test_a_word_that_adds_the_same_in_every_pair_has_the_variance_of_those_that_do_not() -> None:
-    pairs, variances = 5, np.array([100.0, 1.0, 0.0, 1e-9])
-    own = stderr_of_pairs(variances * (pairs - 1), pairs)
-    np.testing.assert_allclose(own[2:], np.sqrt(50.5 / pairs) * student_factor(pairs), rtol=1e-12)
-    assert (stderr_of_pairs(np.zeros(3), pairs) == 0.0).all()
-
-
-@pytest.mark.parametrize(("words", "of", "samples"), [(14, 5, 60), (14, 11, 60), (22, 15, 100), (22, 15, 800)])
-def test_few_permutations_of_a_majority(words: int, of: int, samples: int) -> None:
-    """Most words are not the one that decides in any of few permutations, and add nothing in all of them."""
-
-    def majority(kept: np.ndarray) -> np.ndarray:
-        value = np.where(kept[:, :of].sum(axis=1) > of // 2, 1.0, -1.0)
-        return np.stack([0 * value, value, 2 * value], axis=1)
-
-    model, text = Answering(majority), " ".join("x" * i for i in range(1, words + 1))
-    truth, options = np.where(np.arange(words) < of, 2.0 / of, 0.0), {"estimator": "permutations", "n_samples": samples}
-    covered = []
-    for seed in range(40):
-        e = limelight.explain(model, text, "shapley", target="neutral", seed=seed, **options)
-        assert e.stderr is not None
-        covered.append(np.abs(e.weights - truth) <= 1.96 * e.stderr)
-    assert np.mean(covered) > 0.93
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
