@@ -17,6 +17,8 @@ from limelight.core.progress import SILENT, Progress
 from limelight.errors import EmptyTextError, ExplanationWarning, InputError, ParameterError, shown
 from limelight.explainers.method import Method, find
 from limelight.explainers.method import methods as all_methods
+from limelight.explanation.origin import Origin, stated
+from limelight.explanation.presenting import Explanations
 from limelight.explanation.result import Comparison, Explanation
 from limelight.inputs.document import Text, check_pair, check_single, is_pair
 from limelight.inputs.features import Parts, Wanted
@@ -97,10 +99,13 @@ def explain(
     viewed = [view_of(model, text)] if is_one else views(model, _texts(model, text))
     resolved = [request.resolve(view, chosen) for view in viewed]
     per_text = [explanations(own) for own in resolved] if is_one else explanations_of_texts(resolved)
-    _warn(explanation for found in per_text for explanation in found)
+    everything = [explanation for found in per_text for explanation in found]
+    asked = {"target": target, "output": output, "seed": seed, **options}
+    stated(everything, Origin.of(model, "explain", method, **_beside_defaults(features, removal, parts), **asked))
+    _warn(everything)
     wants_all = request.wants_all(model.labels)
     answers: list[Any] = [Comparison(tuple(found)) if wants_all else found[0] for found in per_text]
-    return answers[0] if is_one else answers
+    return answers[0] if is_one else Explanations(answers)
 
 
 def compare(
@@ -133,8 +138,16 @@ def compare(
     everything = isinstance(methods, str) and methods == "all"
     named = all_methods() if everything else None if methods is None else _named(methods)
     found = explanations(request.resolve(view_of(model, text), named, skip=everything))
+    asked = {"target": target, "output": output, "seed": seed, **options}
+    stated(found, Origin.of(model, "compare", methods, **_beside_defaults(features, removal, parts), **asked))
     _warn(found)
     return Comparison(tuple(found))
+
+
+def _beside_defaults(features: Wanted, removal: Removal, parts: Parts) -> dict[str, Any]:
+    """Arguments that are not at their defaults, as a call states them."""
+    given = {"features": (features, "words"), "removal": (removal, "mask"), "parts": (parts, "both")}
+    return {name: own for name, (own, usual) in given.items() if own != usual}
 
 
 def _warn(explanations: Iterable[Explanation]) -> None:

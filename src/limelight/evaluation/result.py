@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from limelight.core.arrays import Floats
 from limelight.errors import InputError, shown
 from limelight.evaluation.measure import Key
+from limelight.explanation.presenting import Saved, figure_forms
 from limelight.explanation.serialization import quoted, with_pandas, written_as_json
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _DIGITS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Saved):
     """The trust that the explanations of each method deserve on one model and N texts.
 
     `values` (N, keys) holds one number for each text and `Key`, NaN where a text has none. `methods` says of each how
@@ -153,6 +155,22 @@ class Evaluation:
         from limelight.evaluation.report.figure import figure_of
 
         return figure_of(self)
+
+    def _forms(self) -> Mapping[str, Callable[[], bytes]]:
+        return {
+            "json": lambda: (json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode(),
+            "html": lambda: self.to_html().encode(),
+            "csv": self._table,
+            **figure_forms(self.plot),
+        }
+
+    def _table(self) -> bytes:
+        """All numbers as CSV; a cell that a spreadsheet could run is quoted."""
+        from limelight.render.csv_table import csv_of, safe_cell
+
+        rows = [list(row.values()) for row in self.rows()]
+        heads = ["id", *Key._fields, "value"]
+        return csv_of([heads, *([safe_cell(c) if isinstance(c, str) else c for c in row] for row in rows)]).encode()
 
     def _repr_html_(self) -> str:
         from limelight.evaluation.report.page import fragment

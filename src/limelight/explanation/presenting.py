@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +18,49 @@ if TYPE_CHECKING:
     from limelight.explanation.result import Explanation
 
 
-class Presented:
+class Saved:
+    """A result that is written to a file."""
+
+    def _forms(self) -> Mapping[str, Callable[[], bytes]]:
+        """What makes the bytes of a file, by the ending of its name."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file, whole or not at all; its ending says which: .json, .html, .csv, .png, .svg or .pdf."""
+        from limelight.storage.files import save
+
+        forms, place = self._forms(), Path(path)
+        form = forms.get({"htm": "html"}.get(ending := place.suffix.lower().removeprefix("."), ending))
+        if form is None:
+            *endings, last = (f".{own}" for own in forms)
+            raise ParameterError(
+                f"this result is saved as {', '.join(endings)} or {last}: got {shown(str(path))}; end the name in one "
+                "of these"
+            )
+        save(form(), place)
+
+
+def figure_forms(plot: Callable[[], Any]) -> Mapping[str, Callable[[], bytes]]:
+    """A figure in each of its formats."""
+    from limelight.render.entries import FigureFormat
+
+    def written_as(format: Any) -> bytes:
+        from limelight.render.figure.figure import written
+
+        return written(plot(), format)
+
+    return {format: partial(written_as, format) for format in get_args(FigureFormat)}
+
+
+def csv_form(texts: Sequence[Sequence[Explanation]]) -> bytes:
+    """The table of all weights; the number of each text is its id where there are several."""
+    from limelight.render.csv_table import header, table_rows
+
+    rows = [table_rows(None if len(texts) == 1 else i, own, None, None) for i, own in enumerate(texts, start=1)]
+    return "".join([header(), *rows]).encode()
+
+
+class Presented(Saved):
     """One explanation, or several of one text; each says of itself what it holds."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,32 +91,46 @@ class Presented:
 
         return figure_of(self._shown(), top=top)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, whole or not at all; its ending says which: .json, .html, .png, .svg or .pdf."""
-        from limelight.storage.files import save
-
-        save(self._written(str(path)), Path(path))
-
-    def _written(self, path: str) -> bytes:
-        from limelight.render.entries import FigureFormat
-
-        ending = Path(path).suffix.lower().removeprefix(".")
-        if ending == "json":
-            return (json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode()
-        if ending in ("html", "htm"):
-            return self.to_html().encode()
-        if ending in get_args(FigureFormat):
-            from limelight.render.figure.figure import written
-
-            return written(self.plot(), ending)  # type: ignore[arg-type]
-        raise ParameterError(
-            f"a result is saved as .json, .html, .png, .svg or .pdf: got {shown(path)}; end the name in one of these"
-        )
+    def _forms(self) -> Mapping[str, Callable[[], bytes]]:
+        return {
+            "json": lambda: (json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode(),
+            "html": lambda: self.to_html().encode(),
+            "csv": lambda: csv_form([self._shown()]),
+            **figure_forms(self.plot),
+        }
 
     def _repr_html_(self) -> str:
         from limelight.render.html.page import fragment
 
         return fragment(self._shown())
+
+
+class Explanations(list[Any], Saved):
+    """A list of explanations, or of comparisons, one for each text; a notebook shows all of them."""
+
+    def to_html(self) -> str:
+        """A self-contained page with a contents of all texts."""
+        from limelight.render.entries import Entry
+        from limelight.render.html.page import page_of
+
+        return page_of([Entry(own[0].text, own) for own in self._texts()])
+
+    def _texts(self) -> list[Sequence[Explanation]]:
+        return [own._shown() for own in self]
+
+    def _forms(self) -> Mapping[str, Callable[[], bytes]]:
+        lines = (json.dumps(own.to_dict(), allow_nan=False) + "\n" for own in self)
+        return {
+            "json": lambda: "".join(lines).encode(),
+            "jsonl": lambda: "".join(lines).encode(),
+            "html": lambda: self.to_html().encode(),
+            "csv": lambda: csv_form(self._texts()),
+        }
+
+    def _repr_html_(self) -> str:
+        from limelight.render.html.page import fragment
+
+        return fragment([explanation for own in self._texts() for explanation in own]) if self else "[]"
 
 
 def _frame(explanations: Sequence[Explanation]) -> Any:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from limelight.core.arrays import Floats
 from limelight.errors import InputError
 from limelight.explanation.diagnostics import Stated
+from limelight.explanation.origin import Origin
 from limelight.explanation.presenting import Presented
 from limelight.explanation.serialization import (
     METHODS_OF_0_1,
@@ -148,9 +149,10 @@ class Explanation(Weighted, Presented):
 
     `against`: the label that the target is compared with, where it was asked why the one rather than the other. Of a
     pair of texts `text` is the tuple of both, `sides[j]` says in which of them (0 or 1) feature j stands, and its spans
-    are places in that one. `groups` is the outer of two levels, None where there is one.
+    are places in that one. `groups` is the outer of two levels, None where there is one. `origin`: the model and the
+    call, None where it was read from a file.
 
-    Two explanations are equal where everything but `seconds` is: the same question, answered again, takes another time.
+    Two explanations are equal where everything but `seconds` and `origin` is: the same question takes another time.
     Arrays are read-only copies.
     """
 
@@ -173,6 +175,7 @@ class Explanation(Weighted, Presented):
     against: str | None = None
     sides: tuple[int, ...] | None = None
     groups: GroupWeights | None = None
+    origin: Origin | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
         return hash((self.text, self.method, self.target, self.features))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from typing import cast, get_args
 
 from limelight.explanation.result import Explanation
+from limelight.models.outputs import Output, Quantity
 
 
 def ending_of(explanation: Explanation) -> str | None:
@@ -40,6 +42,31 @@ def accuracy_in_words(explanation: Explanation) -> str:
     error = explanation.stated.numerical_error
     known = f", error below {_rounded_up(error)}" if sys.float_info.min < error < math.inf else ""
     return f"no sampling{known}{_ridge_in_words(explanation)}"
+
+
+def accuracy_briefly(explanation: Explanation) -> str:
+    """How the weights were computed, without bounds."""
+    if explanation.stated.complete or (explanation.exact and not explanation.stated.noise_alone):
+        return "no sampling"
+    return accuracy_in_words(explanation)
+
+
+def contrast_in_words(explanation: Explanation) -> str | None:
+    """The unit of a contrast, and how its value follows from the model's logits; None where one label is explained."""
+    prediction, output, against = explanation.prediction, explanation.parameters.get("output"), explanation.against
+    if against is None or output not in get_args(Output):
+        return None
+    places = [prediction.labels.index(name) for name in (explanation.target, against)]
+    logits = prediction.logits[None]
+    own, other = (
+        float(Quantity(logits.shape[1], place, output=cast(Output, output), kind=prediction.kind).of(logits)[0])
+        for place in places
+    )
+    less = f"{other:+.3f}" if other >= 0.0 else f"({other:+.3f})"
+    return (
+        f"weights are in units of the {output}: that of {explanation.target} less that of {against}, "
+        f"{own:+.3f} - {less.removeprefix('+')} = {own - other:+.3f}"
+    )
 
 
 def _ridge_in_words(explanation: Explanation) -> str:

@@ -20,6 +20,7 @@ from limelight.models.blackbox import BlackBoxClassifier
 from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
 from limelight.models.huggingface.precision import Precision, known_dtype
 from limelight.models.huggingface.subwords import LongTexts
+from limelight.models.identity import named
 from limelight.models.outputs import Kind
 from limelight.models.words import checkpoint
 from limelight.models.words.classifier import WordClassifier
@@ -75,12 +76,12 @@ def load(
             raise ParameterError(
                 f"only Hugging Face models take {', '.join(given)}: leave that out for limelight's own"
             )
-        return checkpoint.load(path)  # it cuts long texts whatever `truncate` says, and says so
+        return named(checkpoint.load(path), name)  # it cuts long texts whatever `truncate` says, and says so
     from limelight.models.huggingface.hub import read_pretrained
 
     model, tokenizer = read_pretrained(str(path), find_device(device), dtype, "" if path.exists() else _near(path))
     own_dtype: Precision | None = "auto" if dtype == "auto" else None  # any other is the model's own
-    return _huggingface(model, tokenizer, truncate=truncate, dtype=own_dtype, **options)
+    return named(_huggingface(model, tokenizer, truncate=truncate, dtype=own_dtype, **options), name)
 
 
 def wrap(

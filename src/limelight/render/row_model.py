@@ -153,10 +153,11 @@ def by_family(explanations: Sequence[Explanation]) -> dict[str, list[int]]:
 
 def to_be_seen_once(comparison: Sequence[Explanation]) -> int:
     """The explanation that colours a text which is shown once: for the predicted label or the first that was asked for,
-    with significant words and no warning; of those one that is free of sampling, else of the narrowest intervals."""
+    with significant words and no warning; of those Shapley values, else one that is free of sampling, else of the
+    narrowest intervals."""
     first = comparison[0].prediction.label if len({e.target for e in comparison}) > 1 else comparison[0].target
 
-    def key(i: int) -> tuple[bool, bool, bool, bool, int, float, int]:
+    def key(i: int) -> tuple[bool, bool, bool, bool, bool, int, float, int]:
         explanation = comparison[i]
         own = explanation.significance
         largest = float(np.abs(explanation.weights).max(initial=0.0))
@@ -166,6 +167,7 @@ def to_be_seen_once(comparison: Sequence[Explanation]) -> int:
             own.is_empty,
             not explanation.signed,
             bool(explanation.warnings),
+            explanation.method != "shapley",
             _RANKS[explanation.accuracy],
             width,
             i,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from typing import Any
 
 from limelight.attribution.api import check_model, reads_pairs
 from limelight.errors import ParameterError
+from limelight.models.identity import fingerprint
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind
 
@@ -126,29 +125,3 @@ class Loaded:
             name, memory = torch.cuda.get_device_name(device), share if memory_bytes is None else memory_bytes
         batch_tokens = getattr(getattr(self.model, "runner", None), "given", None)
         return {"device": name, "threads": 1, "memory_bytes": memory, "batch_tokens": batch_tokens}
-
-
-def fingerprint(model: Any) -> str | None:
-    """A hash of all that a model's answers follow from; None of a function, which cannot be looked into."""
-    import torch
-
-    inner = getattr(model, "model", model)
-    if not callable(getattr(inner, "state_dict", None)):
-        return None
-    digest = hashlib.sha256()
-
-    def add(part: object) -> None:
-        digest.update(json.dumps(part, sort_keys=True, default=str).encode() + b"\n")
-
-    add([list(model.labels), getattr(model, "kind", None), getattr(model, "pairs", None)])
-    add([getattr(model, "long_texts", None), getattr(model, "max_length", None), repr(getattr(model, "config", None))])
-    if (vocabulary := getattr(model, "vocabulary", None)) is not None:
-        add(vocabulary.words)
-    if (tokenizer := getattr(model, "tokenizer", None)) is not None:
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        add(repr(tokenizer) if backend is None else backend.to_str())
-    for name, tensor in sorted(inner.state_dict().items()):
-        add([name, str(tensor.dtype), list(tensor.shape)])
-        whole = tensor.detach().cpu().contiguous()
-        digest.update(whole.flatten().view(dtype=torch.uint8).numpy().tobytes() if whole.numel() else b"")
-    return digest.hexdigest()

@@ -13,13 +13,21 @@ import numpy as np
 
 from limelight.explanation.result import Explanation, Prediction
 from limelight.explanation.significance import ABOUT_INTERVALS
-from limelight.explanation.wording import accuracy_in_words, asked_in_words, ending_of, notices_of
-from limelight.render.html.escaping import isolated, number, safe, shortened
+from limelight.explanation.wording import (
+    accuracy_briefly,
+    accuracy_in_words,
+    asked_in_words,
+    contrast_in_words,
+    ending_of,
+    notices_of,
+)
+from limelight.render.html.escaping import isolated, number, numbers_in, safe, shortened
 from limelight.render.html.text import HtmlText, coloured
 from limelight.render.numbers import diagnosis, percent, said_of_winner, short, times
 from limelight.render.palette import LEVELS, Shade, hue_of, legend
 from limelight.render.pieces import order_of, unread
 from limelight.render.row_model import LONG_TEXT, Order, RowModel, by_family, levels_of, to_be_seen_once
+from limelight.render.sentence import Part, sentence
 
 _BETWEEN = '<i class="between"> · </i>'
 """Between entries, for hosts that strip the stylesheet which sets them apart."""
@@ -47,13 +55,29 @@ class Setting:
 
 
 def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
-    """All explanations of one text."""
-    yield from _prediction(explanations, setting)
+    """All explanations of one text: a sentence, then the text, then how each method explains it."""
+    yield setting.heading(0, _sentence(explanations[to_be_seen_once(explanations)], setting))
+    yield from _prediction(explanations)
     for notice in notices_of(explanations, _names(explanations)):
         yield f'<p class="notice">{safe(notice)}</p>'
-    for _, members in groupby(explanations, key=lambda e: (e.target, e.against, e.features, e.spans, e.sides)):
-        yield from _asked(list(members), setting)
+    asked = [
+        list(own) for _, own in groupby(explanations, key=lambda e: (e.target, e.against, e.features, e.spans, e.sides))
+    ]
+    for members in sorted(asked, key=lambda own: own[0].target != own[0].prediction.label):
+        yield from _asked(members, setting, alone=len(asked) == 1)
     yield from _facts(explanations)
+
+
+def _sentence(explanation: Explanation, setting: Setting) -> str:
+    """The plain sentence, its words in their colours."""
+    own = HtmlText.of(explanation, inline=setting.level is None, aligned=True)
+    return "".join(_part(part, own) for part in sentence(explanation))
+
+
+def _part(part: Part, own: HtmlText) -> str:
+    if part.is_label:
+        return f"<strong>{isolated(part.text)}</strong>"
+    return safe(part.text) if part.feature is None else f"<bdi>{own.feature(part.text, part.feature)}</bdi>"
 
 
 def headline(prediction: Prediction) -> str:
@@ -63,11 +87,10 @@ def headline(prediction: Prediction) -> str:
     return f"{isolated(prediction.label)} · {safe(said_of_winner(prediction))}"
 
 
-def _prediction(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
+def _prediction(explanations: Sequence[Explanation]) -> Iterator[str]:
     prediction = explanations[0].prediction
     chances = prediction.probabilities
     order = sorted(range(len(prediction.labels)), key=lambda c: -prediction.logits[c])
-    yield setting.heading(0, headline(prediction))
     if chances is None and len(order) == 1:
         return
     yield '<ul class="classes">'
@@ -95,30 +118,32 @@ def _prediction(explanations: Sequence[Explanation], setting: Setting) -> Iterat
         yield f'<p class="quiet">and {len(order) - len(shown)} more labels</p>'
 
 
-def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
+def _asked(explanations: Sequence[Explanation], setting: Setting, *, alone: bool) -> Iterator[str]:
     """One question about the text, and what each method answers."""
-    first = explanations[0]
+    first, chosen = explanations[0], to_be_seen_once(explanations)
     order = order_of(first)
-    is_long = len(order) > LONG_TEXT
     inline = setting.level is None
+    is_long = len(order) > LONG_TEXT
     drawn = [HtmlText.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
     yield '<div class="asked">'
     yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
-    yield from _strongest(drawn, setting)
+    if not alone:
+        yield f'<p class="lead">{_sentence(explanations[chosen], setting)}</p>'
+    if (contrast := contrast_in_words(first)) is not None:
+        yield f'<p class="quiet">{numbers_in(contrast[0].upper() + contrast[1:]).replace(" - ", " − ")}</p>'
+    yield from _warnings(explanations[chosen])
+    given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
+    yield f'<div class="rows leading"{given}>'
+    yield text_row(drawn[chosen], chosen, "see above")
+    if len(drawn) > 1:
+        yield f"<details><summary>The text by {_counted(len(drawn) - 1, 'other method')}</summary>"
+        yield from (text_row(own, m) for m, own in enumerate(drawn) if m != chosen)
+        yield "</details>"
+    yield "</div>"
     entries = (f"<span>{entry}</span>" for entry in _legend(drawn, inline=inline))
     yield f'<p class="legend quiet">{_BETWEEN.join(entries)}</p>'
-    given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
-    yield f'<div class="rows"{given}>'
-    chosen = to_be_seen_once(explanations) if is_long else None
-    if chosen is None:
-        yield from (text_row(own, m) for m, own in enumerate(drawn))
-    else:
-        yield text_row(drawn[chosen], chosen)
-        if len(drawn) > 1:
-            yield f"<details><summary>The text by {_counted(len(drawn) - 1, 'other method')}</summary>"
-            yield from (text_row(own, m) for m, own in enumerate(drawn) if m != chosen)
-            yield "</details>"
-    yield "</div>"
+    yield setting.heading(2, f"The strongest {drawn[0].words.thing}s" + " of each method" * (len(drawn) > 1))
+    yield from _strongest(drawn, chosen, setting)
     if rest := unread(first):
         yield f'<details><summary>What was not read</summary><p class="x" dir="auto">{safe(rest)}</p></details>'
     yield from _numbers("Weights as numbers", "numbers", [(own.explanation, own.words) for own in drawn])
@@ -127,8 +152,10 @@ def _asked(explanations: Sequence[Explanation], setting: Setting) -> Iterator[st
     yield "</div>"
 
 
-def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
-    """Per method how it was computed, its strongest words, and the verdict in plain words; kin below each other."""
+def _strongest(drawn: Sequence[HtmlText], chosen: int, setting: Setting) -> Iterator[str]:
+    """Per method how it was computed, its strongest words, and the verdict in plain words; kin below each other.
+
+    The verdict of the chosen one stands before the text."""
     left = ' style="text-align:left"' if drawn[0].inline else ""  # hosts that strip the stylesheet set cells right
     yield '<div class="scroll"><table class="strongest"><tbody>'
     for family in by_family([own.explanation for own in drawn]).values():
@@ -137,12 +164,16 @@ def _strongest(drawn: Sequence[HtmlText], setting: Setting) -> Iterator[str]:
             words = _BETWEEN.join(f"<span>{entry}</span>" for entry in _strongest_words(drawn[m], setting))
             ending = ending_of(explanation)
             ended = "" if ending is None else f'<div class="quiet">{safe(ending)}</div>'
-            verdict = "".join(f'<div class="warning">⚠ {safe(warning)}</div>' for warning in explanation.warnings)
+            verdict = "" if m == chosen else "".join(_warnings(explanation))
             sign = "" if explanation.signed else ", no sign"
-            computed = f'<small class="quiet">{safe(accuracy_in_words(explanation))}{sign}</small>'
+            computed = f'<small class="quiet">{safe(accuracy_briefly(explanation))}{sign}</small>'
             name = f"<strong>{isolated(explanation.method_label)}</strong> {computed}"
             yield f'<tr data-m="{m}"><th{left}>{name}</th><td{left}>{words}{ended}{verdict}</td></tr>'
     yield "</tbody></table></div>"
+
+
+def _warnings(explanation: Explanation) -> Iterator[str]:
+    yield from (f'<p class="warning">⚠ {safe(warning)}</p>' for warning in explanation.warnings)
 
 
 def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
@@ -180,9 +211,10 @@ def _legend(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
         yield f"weights are in units of the {safe(' or '.join(outputs))}"
 
 
-def text_row(own: HtmlText, m: int, warned: str = "see above") -> str:
+def text_row(own: HtmlText, m: int, warned: str = "see its warning beside its strongest words") -> str:
     """The text by one method; `warned` stands at the sign of a warning."""
-    name = f"<strong>{isolated(own.explanation.method_label)}</strong>"
+    computed = f'<small class="quiet">{safe(accuracy_briefly(own.explanation))}</small>'
+    name = f"<strong>{isolated(own.explanation.method_label)}</strong> {computed}"
     sign = f' <span title="{safe(warned)}">⚠</span>' if own.explanation.warnings else ""
     return (
         f'<div class="row" data-m="{m}"><div class="name">{name}{sign}</div>'
@@ -226,7 +258,7 @@ def _facts(explanations: Sequence[Explanation]) -> list[str]:
         ]
         rows.append((name, "".join(f"<td>{safe(cell)}</td>" for cell in cells)))
     heads = ("method", "id", "computed", "seconds", "model asked", "parameters", "diagnostics")
-    return _table("How each was computed", "facts", heads, rows)
+    return _table(f"How {'each' if len(rows) > 1 else 'it'} was computed", "facts", heads, rows)
 
 
 def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str]]) -> list[str]:

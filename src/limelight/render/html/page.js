@@ -76,7 +76,7 @@ const live = (section) => {
     const forward = getComputedStyle(word).direction === "rtl" && across ? -step : step;
     let r = row, next = null;
     if (across) next = words[row][k + forward];
-    else while (rows[(r += step)]) if (rows[r].offsetParent) { next = words[r][k]; break; }
+    else while (rows[(r += step)]) if (rows[r].checkVisibility?.() ?? rows[r].offsetParent) { next = words[r][k]; break; }
     if (next) { stopAt(next); next.focus(); }
     event.preventDefault();
     event.stopPropagation();
@@ -114,7 +114,7 @@ const live = (section) => {
     });
     choice.append(element("label", "", box, " " + rows[r].querySelector("strong").textContent));
   }
-  text.before(choice);
+  section.querySelector(".strongest").parentElement.before(choice);
 };
 
 const switchable = (article) => {

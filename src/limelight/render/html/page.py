@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from limelight.errors import InputError
+from limelight.explanation.origin import facts_about
 from limelight.explanation.result import Explanation
 from limelight.explanation.wording import asked_in_words
 from limelight.inputs.document import Text
@@ -27,7 +28,7 @@ _BEGINNING = 70
 def page(explanations: Sequence[Explanation], about: Mapping[str, str] | None = None) -> str:
     """A complete page: nothing outside it is needed to show it, and it can be encoded in UTF-8 whatever it shows.
 
-    `about` is what the footer says beside the version: model, date, command, seed.
+    `about` is what the footer says beside what the explanations know of their origin, such as a command.
     """
     _check(explanations)
     entries = [Entry(text, list(members)) for text, members in groupby(explanations, key=lambda e: e.text)]
@@ -51,7 +52,7 @@ def page_of(
             '<main class="limelight">',
             *_index(entries),
             *_articles(entries, setting),
-            *page_footer(about or {}),
+            *page_footer(facts_about([own for entry in explained for own in entry.explanations], about or {})),
             "</main>",
             f"<script>{SCRIPT}</script>",
             "</body>",
@@ -67,6 +68,7 @@ def fragment(explanations: Sequence[Explanation]) -> str:
     parts = [f"<style>\n{fragment_stylesheet()}\n</style>", '<div class="limelight">']
     for _, members in groupby(explanations, key=lambda e: e.text):
         parts += ['<div class="article">', *article(list(members), Setting(None)), "</div>"]
+    parts += page_footer(facts_about(explanations, {}))
     return "\n".join([*parts, "</div>", f"<script>{SCRIPT}</script>"])
 
 
