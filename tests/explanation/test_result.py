@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import math
 import pickle
@@ -17,17 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
-import limelight
-from conftest import small_model
-from limelight.attribution import request
 from limelight.errors import InputError
 from limelight.explainers.method import methods
-from limelight.explanation import result
 from limelight.explanation.result import Comparison, Explanation, GroupWeights, Prediction
 from limelight.explanation.serialization import METHODS_OF_0_1, SCHEMA
-from limelight.render.terminal.page import render
 from render.samples import comparison_of
 
 PARAMETERS = {"n_samples": 5000, "kernel_width": math.inf, "head": None, "corrected": True, "baseline": "mask"}
@@ -400,25 +393,3 @@ def test_the_name_of_a_method_had_another_name() -> None:
     assert replace(own, label="other").method_label == "other"
     arguments = {"label" if name == "method_label" else name: value for name, value in vars(own).items()}
     assert Explanation(**arguments) == own
-
-
-def test_a_request_is_resolved_once_and_significance_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: dict[str, int] = {}
-
-    def counted(owner: Any, name: str) -> None:
-        original = getattr(owner, name)
-
-        def counting(*arguments: Any, **named: Any) -> Any:
-            calls[name] = calls.get(name, 0) + 1
-            return original(*arguments, **named)
-
-        monkeypatch.setattr(owner, name, counting)
-
-    counted(result, "significance_of")
-    counted(request, "features_of")
-    counted(request.Request, "resolve")
-    compared = limelight.compare(small_model(), "A great film, but too long.", ["lime", "alpha-avg"], n_samples=50)
-    compared.to_html()
-    render(compared, console=Console(file=io.StringIO()))
-    assert compared[0].intervals().shape == (len(compared[0].significant), 2)
-    assert calls == {"significance_of": 2, "features_of": 1, "resolve": 1}
