@@ -1,6 +1,6 @@
 """Every sequence classifier of the installed transformers beside an oracle: right, refused in words, or wrong.
 
-    python benchmarks/architectures.py --write docs/transformers.md
+    python benchmarks/architectures.py --write docs/benchmarks-architectures.md
     python benchmarks/architectures.py --only Bert GPT2 --verbose
     python benchmarks/architectures.py --only Bert --trained my-bert
 

@@ -1,4 +1,4 @@
-"""Texts for the tables of docs/trust.md, as JSON lines, and the evaluations that make them.
+"""Texts for the tables of docs/benchmarks-archive.md, as JSON lines, and the evaluations that make them.
 
     python benchmarks/evaluate_models.py texts --imdb imdb/test.parquet --eraser eraser_movies/test.parquet \
         --pairs imdb_cad/test.parquet --train imdb/train.parquet --out texts

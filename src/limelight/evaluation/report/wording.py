@@ -26,7 +26,7 @@ RARE_FROM = 200
 """Texts from which failures of one text in twenty are seen."""
 WRONG_IF_RARE = {18: 0.10, 10: 0.25, 6: 0.45, 0: 0.60}
 """With so many methods or more, and fewer texts: how often claims are wrong where every second method fails so. All are
-simulated by `benchmarks/evaluation_claims.py`, whose tables are in docs/trust.md."""
+simulated by `benchmarks/evaluation_claims.py`, whose tables are in docs/benchmarks-archive.md."""
 
 
 def verdict(evaluation: Evaluation) -> Iterator[str]:
