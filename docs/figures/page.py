@@ -17,10 +17,9 @@ from PIL import Image
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
-from show.browser import Browser, found  # noqa: E402
-
 import limelight  # noqa: E402
 from limelight.web.site import Served  # noqa: E402
+from render.browser import Browser, found  # noqa: E402
 from web.server import running, until  # noqa: E402
 
 READY = "document.querySelector('.rows')?.getAttribute('aria-busy') === 'false'"

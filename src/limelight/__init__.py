@@ -71,11 +71,15 @@ _LATER = {
     "wrap": "limelight.models.load",
 }
 
+_RENAMED = {"Way": "Implementation", "document": "inputs.document", "view": "models.interface"}
+"""What the documentation of 0.2 called by another name."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "Way":
-        warnings.warn("limelight.Way is called limelight.Implementation", DeprecationWarning, stacklevel=2)
-        return Implementation
+    if name in _RENAMED:
+        now = _RENAMED[name]
+        warnings.warn(f"limelight.{name} is called limelight.{now}", DeprecationWarning, stacklevel=2)
+        return Implementation if now == "Implementation" else importlib.import_module(f"limelight.{now}")
     if name == "corpus":
         return importlib.import_module("limelight.corpus")
     if name not in _LATER:
