@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import re
+from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import limelight
+from limelight.render.html.stylesheet import palette_stylesheet
 from limelight.render.palette import DARK, HUES, LEVELS, LIGHT, Shade, Theme, contrast, hue_of, legend, shades
 from render.samples import comparison_of
 
@@ -49,6 +53,32 @@ def test_ink_is_readable_at_every_level(theme: Theme) -> None:
         for level in range(LEVELS + 1):
             assert contrast(theme.ink, theme.background(Shade(hue, level))) >= WCAG_AA
     assert contrast(theme.quiet, theme.paper) >= WCAG_AA
+
+
+@THEMES
+def test_all_letters_of_pages_and_reports_are_readable_on_their_paper(theme: Theme) -> None:
+    papers = {"paper": theme.paper, "notice": theme.notice, "tint": theme.tint}
+    letters = {"ink": theme.ink, "quiet": theme.quiet, "accent": theme.accent}
+    for (name, ink), (place, paper) in product(letters.items(), papers.items()):
+        assert contrast(ink, paper) >= WCAG_AA, f"{name} on {place}"
+    for colour in theme.series:
+        assert contrast(colour, theme.paper) >= WCAG_AA, "a line of a chart, and its name"
+    assert contrast(theme.edge, theme.notice) >= 2.0, "a border that the eye finds beside the letters"
+
+
+def test_pages_and_reports_take_their_sizes_from_the_tokens() -> None:
+    sheets = [file for file in Path(limelight.__file__).parent.rglob("*.css") if file.name != "tokens.css"]
+    assert {"explanation.css", "report.css", "page.css"} <= {file.name for file in sheets}
+    for file in sheets:
+        rules = file.read_text("utf-8")
+        assert not re.search(r"font-size: [\d.]+rem|font: [\d.]+rem|#[0-9a-f]{6}\b", _without_charts(rules)), file
+        for name in set(re.findall(r"var\(--((?:type|space)-\d|sans|round|rounder)\)", rules)):
+            assert f"--{name}: " in palette_stylesheet(), f"{name} in {file}"
+
+
+def _without_charts(rules: str) -> str:
+    """The page's own chart has lines of its own colours."""
+    return re.sub(r"\.line\.m\d \{[^}]*\}", "", rules)
 
 
 @THEMES

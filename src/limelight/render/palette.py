@@ -51,7 +51,11 @@ class Shade(NamedTuple):
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours on one kind of paper. `quiet`: for letters of less weight, readable on the paper all the same."""
+    """The colours on one kind of paper. `quiet`: for letters of less weight, readable on the paper all the same.
+
+    `line`: rules; `tint`, `notice`: papers of what stands out; `edge`: the border of a notice; `accent`: links and the
+    focus; `series`: the lines of a chart.
+    """
 
     paper: Rgb
     ink: Rgb
@@ -59,6 +63,12 @@ class Theme:
     blue: Rgb
     orange: Rgb
     grey: Rgb
+    line: Rgb
+    tint: Rgb
+    notice: Rgb
+    edge: Rgb
+    accent: Rgb
+    series: tuple[Rgb, ...]
 
     def deepest(self, hue: Hue) -> Rgb:
         return {"blue": self.blue, "orange": self.orange, "grey": self.grey}[hue]
@@ -78,6 +88,21 @@ LIGHT = Theme(
     blue=(84, 160, 250),
     orange=(250, 150, 40),
     grey=(158, 158, 168),
+    line=(222, 222, 228),
+    tint=(244, 246, 251),
+    notice=(255, 243, 209),
+    edge=(217, 154, 0),
+    accent=(47, 84, 200),
+    series=(
+        (47, 109, 179),
+        (184, 80, 26),
+        (37, 128, 79),
+        (122, 79, 176),
+        (163, 50, 79),
+        (95, 107, 26),
+        (18, 122, 132),
+        (107, 74, 47),
+    ),
 )
 DARK = Theme(
     paper=(27, 28, 33),
@@ -86,6 +111,21 @@ DARK = Theme(
     blue=(36, 92, 196),
     orange=(164, 78, 0),
     grey=(102, 102, 112),
+    line=(60, 61, 72),
+    tint=(36, 38, 46),
+    notice=(62, 49, 16),
+    edge=(217, 154, 0),
+    accent=(140, 168, 255),
+    series=(
+        (125, 176, 240),
+        (240, 160, 102),
+        (108, 199, 149),
+        (185, 153, 234),
+        (239, 139, 165),
+        (195, 207, 107),
+        (111, 208, 218),
+        (208, 168, 136),
+    ),
 )
 
 

@@ -10,32 +10,23 @@ from typing import Any
 from limelight.core.sanitize import visible
 from limelight.render.html.escaping import numbers_in, safe
 from limelight.render.html.page_frame import page_head
+from limelight.render.html.stylesheet import SCOPE, page_stylesheet
 from limelight.reproduce.drawing import source_line
 from limelight.reproduce.experiment import Experiment, Row
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_STYLE = """
-:root {color-scheme: light}
-body {margin: 0; background: #fff; color: #18181c; font: 16px/1.55 system-ui, sans-serif}
-main {max-width: 68rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 4vw, 2.5rem) 4rem; overflow-wrap: break-word}
-h1 {font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem}
-h2 {font-size: 1.25rem; margin: 3rem 0 .5rem; line-height: 1.3}
-p {margin: .5rem 0}
-.quiet {color: #5c5c66; font-size: .875rem}
-.notice {background: #fff4d6; border-left: 4px solid #d99a00; padding: .6rem .9rem; border-radius: .25rem}
-nav {columns: 2; font-size: .95rem; margin: 1rem 0}
-nav a {display: block; color: #2b4fb8}
-figure {margin: 0}
-img {display: block; max-width: 100%; height: auto; margin: 1rem 0 .5rem}
-figcaption {max-width: 60rem; color: #33343b; font-size: .93rem}
-.scroll {overflow-x: auto; margin: 1rem 0 0}
-table {border-collapse: collapse; width: 100%; font-size: .9rem}
-th, td {text-align: left; padding: .35rem .8rem .35rem 0; vertical-align: top}
-thead th {border-bottom: 2px solid #d5d5dc}
-tbody tr + tr > * {border-top: 1px solid #e6e6eb}
-tbody th {font-weight: 400; min-width: 14rem}
-@media (max-width: 40rem) {nav {columns: 1}}
-@media print {section {break-inside: avoid}}
+_RULES = """
+.S nav {columns: 2; margin: var(--space-4) 0}
+.S nav a {display: block}
+.S h2.t1 {margin-top: var(--space-6)}
+.S figure {margin: 0}
+.S img {display: block; max-width: 100%; height: auto; margin: var(--space-4) 0 var(--space-2); background: #fff}
+.S figcaption {max-width: 60rem}
+.S table {width: 100%}
+.S th, .S td {text-align: start; vertical-align: top; white-space: normal}
+.S tbody th {min-width: 14rem; max-width: none; padding-inline-start: 0}
+@media (max-width: 40rem) {.S nav {columns: 1} .S tbody th {min-width: 8rem}}
+@media print {.S section {break-inside: avoid}}
 """
 
 
@@ -43,8 +34,10 @@ def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: 
     """The report. An experiment without result has a section too: it says how to get one."""
     return "\n".join(
         [
-            *page_head("Attention meets post-hoc interpretability, reproduced", _STYLE, _POLICY, schemes=None),
-            "<body><main>",
+            *page_head(
+                "Attention meets post-hoc interpretability, reproduced", f"\n{page_stylesheet(_RULES)}\n", _POLICY
+            ),
+            f'<body><main class="{SCOPE}">',
             *_head(experiments, [result["about"] for result in results.values()]),
             *(_section(own, results.get(own.name), images.get(own.name)) for own in experiments),
             "</main></body>",
@@ -56,7 +49,7 @@ def page(experiments: Sequence[Experiment], results: Mapping[str, Any], images: 
 
 def _head(experiments: Sequence[Experiment], abouts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield (
-        "<h1>“Attention Meets Post-hoc Interpretability”, reproduced</h1>\n"
+        '<h1 class="t0">“Attention Meets Post-hoc Interpretability”, reproduced</h1>\n'
         '<p class="quiet">Lopardo, Precioso, Garreau (ICML 2024). Every figure and number of the paper, computed again '
         "by limelight: the paper's value, ours, and what to make of it.</p>"
     )
@@ -74,7 +67,7 @@ def _head(experiments: Sequence[Experiment], abouts: Sequence[Mapping[str, Any]]
 
 def _section(experiment: Experiment, result: Mapping[str, Any] | None, image: bytes | None) -> str:
     name, title = safe(experiment.name), safe(experiment.title)
-    start = f'<section id="{name}">\n<h2>{title}</h2>\n'
+    start = f'<section id="{name}">\n<h2 class="t1">{title}</h2>\n'
     if result is None:
         return f'{start}<p class="notice" role="note">{safe(_not_there(experiment))}</p></section>'
     numbers, about, figure = result["numbers"], result["about"], ""

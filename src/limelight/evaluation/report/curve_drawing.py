@@ -10,9 +10,10 @@ import numpy as np
 from limelight.core.arrays import Floats
 from limelight.evaluation.curves import Curve
 from limelight.render.html.escaping import number, safe, shortened
+from limelight.render.palette import LIGHT
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 660, 360, 52, 170, 14, 40
-_COLOURS = 8
+_COLOURS = len(LIGHT.series)
 _LINE_OF_TEXT = 15
 _LONGEST_NAME = 20
 

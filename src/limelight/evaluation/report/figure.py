@@ -8,11 +8,12 @@ from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.evaluation.curves import Curve, curves_of
 from limelight.evaluation.measure import primary
+from limelight.render.palette import LIGHT, hex_of
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation
 
-_COLOURS = ("#2f6db3", "#b8501a", "#2a8a57", "#7a4fb0", "#a3324f", "#5f6b1a", "#14808a", "#6b4a2f")
+_COLOURS = [hex_of(colour) for colour in LIGHT.series]
 
 
 def figure_of(evaluation: Evaluation) -> Any:
@@ -38,7 +39,7 @@ def figure_of(evaluation: Evaluation) -> Any:
 
 
 def _draw(ax: Any, curve: Curve, colour: str) -> None:
-    look = {"chance": ("#5c5c66", ":"), "best": ("#18181c", "-"), "unsigned": (colour, "--")}
+    look = {"chance": (hex_of(LIGHT.quiet), ":"), "best": (hex_of(LIGHT.ink), "-"), "unsigned": (colour, "--")}
     colour, dashes = look.get(curve.kind, (colour, "-"))
     name = visible(curve.name).replace("$", r"\$")
     ax.fill_between(curve.parts, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)

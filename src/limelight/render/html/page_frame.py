@@ -16,8 +16,10 @@ missing but the convenience."""
 
 
 @cache
-def policy(script: str = SCRIPT) -> str:
+def policy(script: str | None = SCRIPT) -> str:
     """The policy of a page: it may use its own styles and one script, known by its hash; nothing is fetched or sent."""
+    if script is None:
+        return "default-src 'none'; style-src 'unsafe-inline'"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         "default-src 'none'; style-src 'unsafe-inline'; "
@@ -25,9 +27,8 @@ def policy(script: str = SCRIPT) -> str:
     )
 
 
-def page_head(title: str, style: str, policy: str, schemes: str | None = "light dark") -> list[str]:
-    """The lines before the body. The title is markup, the policy says what the page may do, and `schemes` which colour
-    schemes its style has; None where the style says so itself."""
+def page_head(title: str, style: str, policy: str) -> list[str]:
+    """The lines before the body. The title is markup, and the policy says what the page may do."""
     return [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -35,7 +36,7 @@ def page_head(title: str, style: str, policy: str, schemes: str | None = "light 
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        *([] if schemes is None else [f'<meta name="color-scheme" content="{schemes}">']),
+        '<meta name="color-scheme" content="light dark">',
         f"<title>{title}</title>",
         f"<style>{style}</style>",
         "</head>",

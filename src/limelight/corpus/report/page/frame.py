@@ -50,7 +50,7 @@ def page(findings: Findings, about: Mapping[str, str]) -> str:
         *chain.from_iterable(sections.values()),
         *_footer(findings, about),
     ]
-    style = f"\n{page_stylesheet()}\n{_RULES.replace('.S', f'.{SCOPE}')}"
+    style = f"\n{page_stylesheet(_RULES)}\n"
     return "\n".join(
         [
             *page_head(safe(_title(findings)), style, policy(_SCRIPT)),
