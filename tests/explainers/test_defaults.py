@@ -23,6 +23,7 @@ from reference.small_transformers import small_transformer
 
 TEXT = "the film was great but it is too long"
 OTHERS = ["lime", "shapley", "leave-one-out"]
+OF_GRADIENTS = ["integrated-gradients", "deepshap", "decomposition"]
 FEW = {"n_samples": 60}
 
 
@@ -50,10 +51,10 @@ def test_our_own_models_show_figure_1_and_exact_values() -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
-def test_hugging_face_shows_what_there_is_of_five(family: str) -> None:
+def test_hugging_face_shows_what_there_is_of_seven(family: str) -> None:
     model = limelight.wrap(*small_transformer(family))
-    assert shown(model, **FEW) == [*OTHERS, "integrated-gradients", "alpha-avg"]
-    assert shown(model, removal="delete", output="probability", **FEW) == [*OTHERS, "integrated-gradients", "alpha-avg"]
+    assert shown(model, **FEW) == [*OTHERS, *OF_GRADIENTS, "alpha-avg"]
+    assert shown(model, removal="delete", output="probability", **FEW) == [*OTHERS, *OF_GRADIENTS, "alpha-avg"]
 
 
 def test_functions_show_what_can_be_asked() -> None:
@@ -70,7 +71,7 @@ def test_a_default_that_a_model_turns_out_not_to_have_is_left_out() -> None:
 
     model.register_forward_pre_hook(silent, with_kwargs=True)
     classifier = limelight.wrap(model, own)
-    assert shown(classifier, **FEW) == [*OTHERS, "integrated-gradients"]
+    assert shown(classifier, **FEW) == [*OTHERS, *OF_GRADIENTS]
     with pytest.raises(CapabilityError, match="returned no attentions"):
         limelight.compare(classifier, TEXT, ["lime", "alpha-avg"], **FEW)
 
@@ -80,7 +81,7 @@ def test_a_tokenizer_without_a_mask_has_no_masked_baseline() -> None:
     without = copy.deepcopy(own)
     without.mask_token = without.unk_token = None
     classifier = limelight.wrap(model, without)
-    assert shown(classifier, removal="delete", **FEW) == [*OTHERS, "alpha-avg"]
+    assert shown(classifier, removal="delete", **FEW) == [*OTHERS, "decomposition", "alpha-avg"]
     with pytest.raises(CapabilityError, match="use baseline='pad' or baseline='zero'"):
         limelight.explain(classifier, TEXT, "integrated-gradients", removal="delete")
 

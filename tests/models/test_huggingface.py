@@ -708,7 +708,8 @@ def test_methods_that_do_not_apply_are_refused_with_those_that_do(bert: HuggingF
     with pytest.raises(CapabilityError, match=r"needs ratio game .*lime.*integrated-gradients.*rollout.*shapley"):
         limelight.explain(bert, TEXT, "lime-limit")
     shown = [e.method for e in limelight.compare(bert, TEXT, n_samples=20)]
-    assert shown == ["lime", "shapley", "leave-one-out", "integrated-gradients", "alpha-avg"]
+    one_pass = ["deepshap", "decomposition"]
+    assert shown == ["lime", "shapley", "leave-one-out", "integrated-gradients", *one_pass, "alpha-avg"]
 
 
 HALF = 32

@@ -125,9 +125,10 @@ def compare(
     """Several methods on the same features of a text: a list of their ids, or "all" that apply to the model.
 
     Default, as far as they apply: for limelight's own models those of the paper's Figure 1 and the exact values beside
-    them; for all others LIME, Shapley, leave-one-out, integrated gradients and attention, which run the model some
-    10,000 times: 5,000 times each for LIME and Shapley (`n_samples` sets it; Shapley takes at least 8 per word), once
-    per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, and once. The arguments are those of
+    them; for all others LIME, Shapley, leave-one-out, integrated gradients, DeepSHAP, decomposition and attention,
+    which run the model some 10,000 times: 5,000 times each for LIME and Shapley (`n_samples` sets it; Shapley takes at
+    least 8 per word), once per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, twice for
+    DeepSHAP, and once for decomposition and for attention. The arguments are those of
     `explain`; with target="all" there is an explanation for each method and label.
 
     An option goes to each method that has it; one that no method has is an error.

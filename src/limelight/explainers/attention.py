@@ -80,16 +80,16 @@ def _joined(weights: Floats, layer: int | str, head: int | None, over_heads: Cal
     """Attention (layers, heads, P) joined over heads, then over layers: (P,)."""
     layers, heads, _ = weights.shape
     if head is not None:
-        weights = weights[:, [_index("head", head, heads)]]
+        weights = weights[:, [index_of("head", head, heads)]]
     per_layer: Floats = over_heads(weights, axis=-2)
     if layer == "mean":
         return per_layer.mean(axis=0)
     if layer == "max":
         return per_layer.max(axis=0)
-    return per_layer[_index("layer", layer, layers, ' or "mean" or "max" over all of them')]
+    return per_layer[index_of("layer", layer, layers, ' or "mean" or "max" over all of them')]
 
 
-def _index(name: str, given: int | str, count: int, others: str = "") -> int:
+def index_of(name: str, given: int | str, count: int, others: str = "") -> int:
     if isinstance(given, str) or not -count <= given < count:
         raise ParameterError(f"{name} must be from 0 to {count - 1} (or -1 for the last){others}: got {shown(given)}")
     return given

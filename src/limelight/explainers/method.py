@@ -417,7 +417,7 @@ class Method:
 
 FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
 """The rows of the paper's Figure 1: listed first, and shown by default of a model in which they are cheap."""
-OF_OTHERS = ("lime", "shapley", "leave-one-out", "integrated-gradients", "alpha-avg")
+OF_OTHERS = ("lime", "shapley", "leave-one-out", "integrated-gradients", "deepshap", "decomposition", "alpha-avg")
 """Shown by default of a model that is run for every question: Hugging Face's, and functions."""
 _declared: dict[str, Method] = {}
 

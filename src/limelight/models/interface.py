@@ -19,7 +19,7 @@ from limelight.core.arrays import Array, Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
 from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
-from limelight.models.outputs import Kind, Output
+from limelight.models.outputs import Kind, Output, Quantity
 from limelight.theory.ratio_game import RatioGame
 
 if TYPE_CHECKING:  # it brings torch along, which a list of methods does without
@@ -379,6 +379,64 @@ class Integrable(Protocol):
         """`moved`: the numbers of the words that the baseline replaces; all others are themselves at every point."""
 
 
+RulesName = Literal["decomposition", "attnlrp", "deepshap"]
+
+
+@dataclass(frozen=True)
+class Propagated:
+    """What one pass back under a method's rules gives each position of a word (P,), and what it adds up to.
+
+    `outputs`: the explained output of the text and, where it was run beside it, of the masked text. `rest`: what biases
+    and tables contribute. `missing`: how far the weights of all tokens do not add up to what they should; None where no
+    sum is known beforehand.
+    """
+
+    weights: Floats
+    words: Integers
+    outputs: Floats
+    rest: float = 0.0
+    missing: float | None = None
+    forwards: int = 0
+
+
+@runtime_checkable
+class Propagating(Protocol):
+    """Goes back through the model once, under the rules of a method."""
+
+    def propagated(self, rules: RulesName, quantity: Quantity, moved: Integers, baseline: str) -> Propagated:
+        """`moved`: the numbers of the words that the baseline replaces, for rules that compare with a masked text."""
+
+
+@dataclass(frozen=True)
+class RecordedLayers:
+    """All attention of one forward with its gradient, and what positions bring (L: layers, H: heads, T: positions).
+
+    `attention` and `slopes` (L, H, T, T): weights and the derivative of the output with respect to each; `relevance`
+    (L, T): the state of each position times the output's gradient there; `norms` (L, T): the length of the vector that
+    each position brings to the reader, None where heads are not joined by a plain projection. The rest is as in
+    `AttentionLayers`.
+    """
+
+    attention: Floats
+    slopes: Floats
+    relevance: Floats
+    norms: Floats | None
+    reader: Integers
+    positions: Integers
+    words: Integers
+    token_parts: Floats
+    part: float = 1.0
+    forwards: int = 1
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """Records a forward and the gradient of Σ_c direction_c · logit_c with respect to its attention."""
+
+    def recorded(self, direction: Floats) -> Sequence[RecordedLayers]:
+        """One of each window."""
+
+
 @runtime_checkable
 class RatioView(Protocol):
     """Is a ratio game when features are masked: exact values exist."""
@@ -423,6 +481,8 @@ CAPABILITIES: dict[type, str] = {
     Layered: "attention layers",
     Differentiable: "gradient",
     Integrable: "embedding path",
+    Propagating: "propagation",
+    Recorded: "recorded attention",
     RatioView: "ratio game",
     FoldedView: "folded attention",
 }

@@ -30,10 +30,20 @@ LONG_TEXT = 60
 _THINGS = {"words": "word", "occurrences": "word", "sentences": "sentence", "phrases": "phrase", "spans": "passage"}
 _RANKS = {"bounded": 0, "sampled": 1, "exact": 2, "approximate": 3}
 _FAMILIES = {
-    "attention": ("alpha-avg", "alpha-max", "rollout"),
+    "attention": (
+        "alpha-avg",
+        "alpha-max",
+        "alpha-value",
+        "rollout",
+        "attention-norm",
+        "attention-gradient",
+        "chefer",
+        "attcat",
+    ),
     "LIME": ("lime", "lime-limit", "lime-proposition", "lime-theorem", "lime-mean-field"),
     "gradients": ("g-avg", "g-l1", "g-l2", "gxi", "integrated-gradients"),
     "Shapley": ("shapley", "banzhaf"),
+    "propagation": ("deepshap", "decomposition", "attnlrp"),
 }
 """Methods that answer the same question by kindred means."""
 FAMILY_OF = {method: family for family, methods in _FAMILIES.items() for method in methods}

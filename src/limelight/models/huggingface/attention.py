@@ -35,7 +35,7 @@ def all_attention(eager: ModuleCopy, inputs: Inputs, special: SpecialTokens) -> 
         recorded_forward() as forward,
     ):
         answer = eager.module(**eager.arguments(inputs), output_attentions=True)
-        readers = _readers(answer.logits, forward.outputs, T)
+        readers = readers_of(answer.logits, forward.outputs, T)
     shown = getattr(answer, "attentions", None)
     if not shown or any(layer is None for layer in shown):
         raise CapabilityError(
@@ -53,11 +53,11 @@ def all_attention(eager: ModuleCopy, inputs: Inputs, special: SpecialTokens) -> 
     precision = torch.promote_types(shown[0].dtype, torch.float32)
     weights: Array = torch.stack([layer[0].detach().to(precision).cpu() for layer in shown]).numpy()
     if readers is None:
-        readers = _usual_readers(weights, inputs.ids[0].cpu().numpy(), special)
+        readers = usual_readers(weights, inputs.ids[0].cpu().numpy(), special)
     return weights, int(readers[0]) if len(readers) == 1 else readers
 
 
-def _readers(logits: Tensor, outputs: Sequence[Tensor], T: int) -> Integers | None:
+def readers_of(logits: Tensor, outputs: Sequence[Tensor], T: int) -> Integers | None:
     """The positions of the last output (1, T, ·) that move the logits; None where the model has no gradients."""
     if not logits.requires_grad:
         return None
@@ -72,7 +72,7 @@ def _readers(logits: Tensor, outputs: Sequence[Tensor], T: int) -> Integers | No
     return None
 
 
-def _usual_readers(weights: Array, ids: Integers, special: SpecialTokens) -> Integers:
+def usual_readers(weights: Array, ids: Integers, special: SpecialTokens) -> Integers:
     """Where heads of models without gradients (int8) read: of causal ones the last token that is not padding, of others
     the tokenizer's [CLS]."""
     T = len(ids)

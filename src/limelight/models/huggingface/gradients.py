@@ -24,10 +24,17 @@ from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Direction
 
+_WITHOUT = (
+    "torch has no gradient of this {name} with respect to its tokens ({reason}): use a perturbation method, such as "
+    "lime or leave-one-out, or load the model without quantisation"
+)
+
 
 @contextlib.contextmanager
 def differentiated(tree: ModuleCopy) -> Iterator[ModuleCopy]:
     """A tree out of an inference mode of the caller: tensors that are made inside can be differentiated."""
+    if not tree.differentiable:
+        raise CapabilityError(_WITHOUT.format(name=tree.name, reason="it has layers that are quantised to int8"))
     made = [name for name, weight in tree.module.named_parameters() if weight.is_inference()]
     if made:
         raise CapabilityError(
@@ -38,18 +45,10 @@ def differentiated(tree: ModuleCopy) -> Iterator[ModuleCopy]:
         yield tree
 
 
-_WITHOUT = (
-    "torch has no gradient of this {name} with respect to its tokens ({reason}): use a perturbation method, such as "
-    "lime or leave-one-out, or load the model without quantisation"
-)
-
-
 def directed_gradients(
     tree: ModuleCopy, inputs: Inputs, embeddings: Tensor, direction: Direction
 ) -> tuple[Floats, Tensor]:
     """Logits (m, C), and the gradient (m, T, d_e) of Σ_c direction_c · logit_c, the direction (m, C) held fixed."""
-    if not tree.differentiable:
-        raise CapabilityError(_WITHOUT.format(name=tree.name, reason="it has layers that are quantised to int8"))
     leaf = embeddings.detach().requires_grad_()
     with torch.enable_grad(), tree.as_it_is():  # autocast would also round what goes backwards
         logits = tree.logits_of_embeddings(inputs, leaf)

@@ -16,7 +16,7 @@ import contextlib
 import copy
 import operator
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.errors import CapabilityError
-from limelight.models.huggingface.recorded_forward import on_lookup, on_output, recorded_forward
+from limelight.models.huggingface.recorded_forward import RecordedForward, on_lookup, on_output, recorded_forward
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Memo
 
@@ -48,6 +48,7 @@ class ModuleCopies:
         self._plain: ModuleCopy | None = None
         self._eager: ModuleCopy | None = None
         self._rounded: _RoundedCopy | None = None
+        self._propagating: ModuleCopy | None = None
         self._found: Memo = Memo()
         self._found_of: list[object] = []
 
@@ -74,7 +75,7 @@ class ModuleCopies:
             state = _state(self._model)
             if self._plain is None or not _same(state, self._state):
                 self._plain, self._eager, self._state = _plain_tree(self._model), None, state
-                self._rounded = None
+                self._rounded = self._propagating = None
             return self._plain
 
     def eager(self) -> ModuleCopy:
@@ -84,6 +85,15 @@ class ModuleCopies:
             if self._eager is None:
                 self._eager = _eager_tree(plain)
             return self._eager
+
+    def propagating(self, prepare: Callable[[nn.Module], None]) -> ModuleCopy:
+        """The eager copy with weights that have no gradient, in float32 at least, and prepared for rules."""
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            eager = self.eager()
+            if self._propagating is None:
+                self._propagating = ModuleCopy(_copied(eager.module, _without_gradients(eager.module)))
+                prepare(self._propagating.module)
+            return self._propagating
 
     def rounded(self, dtype: torch.dtype) -> ModuleCopy:
         """The model with its weights of this moment, rounded to `dtype`.
@@ -111,6 +121,12 @@ class ModuleCopy:
 
     def __init__(self, module: Any) -> None:
         self.module = module
+        self.is_covered = False
+        """Whether rules of propagation were seen to add up, so that they cover all of its steps."""
+
+    def copied(self) -> ModuleCopy:
+        """Modules of one's own with the same weights and hooks."""
+        return ModuleCopy(_copied(self.module))
 
     @property
     def name(self) -> str:
@@ -170,16 +186,21 @@ class ModuleCopy:
 
     def logits_of_embeddings(self, inputs: Inputs, embeddings: Tensor) -> Tensor:
         """Logits (m, C) of one input whose tokens have these vectors (m, T, d_e) instead of their own."""
+        logits: Tensor = self.forward_of_embeddings(inputs, embeddings)[0].logits
+        return logits
+
+    def forward_of_embeddings(self, inputs: Inputs, embeddings: Tensor, **wanted: bool) -> tuple[Any, RecordedForward]:
+        """All that the model says of them, and what was recorded meanwhile."""
         types = None if inputs.types is None else inputs.types.expand(len(embeddings), -1)
         ids = inputs.ids.expand(len(embeddings), -1)
         with self.as_it_is(), recorded_forward((ids, embeddings)) as forward:
-            logits: Tensor = self.module(**self.arguments(Inputs(ids, types))).logits
+            answer = self.module(**self.arguments(Inputs(ids, types)), **wanted)
         if forward.lookups != 1:
             raise CapabilityError(
                 f"{self.name} looks up its token embeddings {forward.lookups} times in one forward, so gradients with "
                 "respect to them are not defined: use a perturbation method"
             )
-        return logits
+        return answer, forward
 
 
 # ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,6 +251,16 @@ class _RoundedCopy(ModuleCopy):
     def copy_weights(self) -> None:
         for weight, copied in self._pairs:
             copied.copy_(weight)
+
+
+def _without_gradients(module: nn.Module) -> dict[int, Tensor]:
+    """Parameters that share their numbers with a module's own, or hold them in float32 where those are in less."""
+    dtype = torch.promote_types(next(module.parameters()).dtype, torch.float32)
+    own = {id(weight): weight.detach() for weight in module.parameters()}
+    return {
+        key: nn.Parameter(weight.to(dtype) if weight.is_floating_point() else weight, requires_grad=False)
+        for key, weight in own.items()
+    }
 
 
 def _stored_buffers(module: nn.Module) -> list[Tensor]:

@@ -20,6 +20,7 @@ from limelight.models.huggingface.configuration import mask_of
 from limelight.models.huggingface.game import TokenGame
 from limelight.models.huggingface.gradients import EmbeddingLine, array64, differentiated, directed_gradients
 from limelight.models.huggingface.module_copy import ModuleCopy
+from limelight.models.huggingface.propagation import Window, join_activations, propagated, recorded
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
 from limelight.models.huggingface.runner import one_batch
 from limelight.models.huggingface.subwords import Subwords, TokenWindow
@@ -40,10 +41,15 @@ from limelight.models.interface import (
     Memo,
     PathGradients,
     Perturbable,
+    Propagated,
+    Propagating,
+    Recorded,
+    RecordedLayers,
     Removal,
+    RulesName,
     ViewFacts,
 )
-from limelight.models.outputs import OUTPUTS, Output
+from limelight.models.outputs import OUTPUTS, Output, Quantity
 
 if TYPE_CHECKING:
     from limelight.models.huggingface.classifier import HuggingFaceClassifier
@@ -55,7 +61,9 @@ _ROUNDING = {torch.float64: 1e-12, torch.float32: 2.0**-19, torch.float16: 2.0**
 1.4e-3 and 3e-2 for some of 64 coalitions of a text, and half as much or less for most."""
 
 
-class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Layered, Differentiable, Integrable):
+class HuggingFaceView(
+    ViewFacts, Perturbable, Masking, Divisible, Attentive, Layered, Differentiable, Integrable, Propagating, Recorded
+):
     """What methods see: attention of every layer, gradients, embedding paths, and games by forward passes.
 
     A text that is read in several windows has the mean of their logits; each window's part goes into what it tells.
@@ -244,6 +252,40 @@ class HuggingFaceView(ViewFacts, Perturbable, Masking, Divisible, Attentive, Lay
             slopes.append(np.concatenate(per_window, axis=1))
         words = np.concatenate([window.words for window in self.windows])
         return PathGradients(np.concatenate(logits), np.concatenate(slopes), words, forwards)
+
+    def propagated(self, rules: RulesName, quantity: Quantity, moved: Integers, baseline: str) -> Propagated:
+        """Between the text and, for rules that compare, the text with `baseline` vectors in the place of its words."""
+        with differentiated(self._model.trees.plain()):
+            tree = self._model.trees.propagating(join_activations)
+            found = propagated(tree, self._propagating(tree, baseline, moved), rules, quantity)
+        weights = [
+            own[window.positions] * window.token_parts for window, own in zip(self.windows, found.weights, strict=True)
+        ]
+        words = np.concatenate([window.words for window in self.windows])
+        return Propagated(
+            np.concatenate(weights), words, found.outputs, found.rest, found.missing, forwards=found.forwards
+        )
+
+    def _propagating(self, tree: ModuleCopy, baseline: str, moved: Integers) -> list[Window]:
+        lines = [self._line(tree, window, baseline, moved) for window in self.windows]
+        return [
+            Window(line.inputs, line.embeddings, line.embeddings - line.difference, window.part)
+            for window, line in zip(self.windows, lines, strict=True)
+        ]
+
+    def recorded(self, direction: Floats) -> Sequence[RecordedLayers]:
+        """Attention, its gradient and what positions bring, window by window."""
+        return self._memo.get(("recorded", direction.tobytes()), lambda: self._recorded(direction))
+
+    def _recorded(self, direction: Floats) -> Sequence[RecordedLayers]:
+        nothing: Integers = np.zeros(0, dtype=np.int64)
+        with differentiated(self._model.trees.plain()):
+            tree = self._model.trees.propagating(join_activations)
+            found = [recorded(tree, window, direction) for window in self._propagating(tree, "zero", nothing)]
+        return [
+            RecordedLayers(*own, window.positions, window.words, window.token_parts, window.part)
+            for window, own in zip(self.windows, found, strict=True)
+        ]
 
     def _direction_of_mean(self, lines: Sequence[EmbeddingLine], points: Floats, direction: Direction) -> Direction:
         """The output is a function of the windows' mean: its direction is taken there, before any window's backward."""
