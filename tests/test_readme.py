@@ -22,7 +22,6 @@ COMMANDS = re.findall(r"^ {4}limelight (.*)$", README, flags=re.MULTILINE)
 LONG = ("theory", "benchmarks", "stress", "reproduction")
 """Pages that hold proofs and measurements, however many words these take."""
 MOST_WORDS = 15_000
-COMING = {"one-pass.md"}
 
 
 OTHER = '.venv/bin/python tests/processors.py --other -- -m "numerical and not slow"'
@@ -53,8 +52,14 @@ def anchors(page: Path) -> set[str]:
 def test_links_lead_somewhere(page: Path) -> None:
     for target, _, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(#([^)]*))?\)", page.read_text(encoding="utf-8")):
         other = page.parent / target if target else page
-        assert other.exists() or other.name in COMING, target
+        assert other.exists(), target
         assert not anchor or anchor in anchors(other), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"`([a-z_/]+/[a-z_0-9]+\.py)`", page.read_text(encoding="utf-8")))
+    assert all((ROOT / name).exists() or (ROOT / "src/limelight" / name).exists() for name in named), named
 
 
 def test_pages_stay_short() -> None:
