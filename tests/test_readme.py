@@ -80,7 +80,7 @@ def test_commands_work_as_typed_and_in_order(tmp_path: Path, monkeypatch: pytest
         for page in PAGES
         if page.parent != ROOT
         for line in re.findall(r"^ {4}limelight (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        if "reproduce/sample.jsonl" in line or ("my-model" in line and line.startswith("explain"))
+        if "reproduce/sample.jsonl" in line or line.startswith("explain --model my-model ")
     ]
     assert len(of_pages) >= 2
     for line in [*COMMANDS, *of_pages]:
