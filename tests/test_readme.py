@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,30 @@ def test_python_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def rounded(text: str) -> list[str]:
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}", text).split()
+
+
+@pytest.mark.parametrize(
+    ("words", "extra", "hidden"),
+    [
+        ("corpus run", "data", ["pyarrow", "pyarrow.parquet"]),
+        ("serve", "web", ["fastapi", "uvicorn"]),
+        ("explain --model distilbert", "hf", ["transformers"]),
+        ("explain --out why.pdf", "figures", ["matplotlib", "limelight.render.figure.figure"]),
+    ],
+)
+def test_a_command_without_its_extra_names_what_to_install(
+    words: str, extra: str, hidden: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in hidden:
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        if not module.startswith("limelight."):
+            monkeypatch.setitem(sys.modules, module, None)
+    line = next((own for own in COMMANDS if own.startswith(words)), f"{words} 'A great film.'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    result = typed(line)
+    assert result.exit_code == 2, result.output
+    assert f'pip install "limelight[{extra}]"' in result.stderr
 
 
 def test_extras_that_are_named_exist() -> None:

@@ -19,7 +19,7 @@ Each message says what was wrong, what was given, and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from limelight.core.sanitize import visible
@@ -63,10 +63,14 @@ class EmptyTextError(InputError):
 class UnknownNameError(InputError):
     """A name that is not on the list of those that exist."""
 
-    def __init__(self, kind: str, given: object, known: Iterable[str]) -> None:
+    def __init__(
+        self, kind: str, given: object, known: Iterable[str], other_names: Mapping[str, str] | None = None
+    ) -> None:
         names = list(known)
         comparable = isinstance(given, str) and len(given) <= _LONGEST_SHOWN
-        near = difflib.get_close_matches(str(given), names, n=1) if comparable else []
+        plain = "".join(filter(str.isalnum, str(given).lower())) if comparable else ""
+        near = [name for name in ((other_names or {}).get(plain, "")).split() if name in names]
+        near += difflib.get_close_matches(str(given), names, n=1) if comparable else []
         hint = f"did you mean {shown(near[0])}? " if near else ""
         super().__init__(f"unknown {kind} {shown(given)}: {hint}choose from {listed(names)}")
 
@@ -79,11 +83,14 @@ def _from_message(kind: type[UnknownNameError], message: str) -> UnknownNameErro
     return kind.__new__(kind, message)
 
 
-def known_name(kind: str, given: object, known: Iterable[str]) -> str:
-    """`given` as a plain string, if it is one of the names that exist; anything else is an UnknownNameError."""
+def known_name(kind: str, given: object, known: Iterable[str], other_names: Mapping[str, str] | None = None) -> str:
+    """`given` as a plain string, if it is one of the names that exist; anything else is an UnknownNameError.
+
+    `other_names`: what else people call some of them, in small letters and digits alone; several are tried in turn.
+    """
     names = list(known)
     if not isinstance(given, str) or given not in names:
-        raise UnknownNameError(kind, given, names)
+        raise UnknownNameError(kind, given, names, other_names)
     return str.__str__(given)
 
 

@@ -64,7 +64,7 @@ def assert_refused(result: Result, *parts: str) -> None:
 
 
 def test_explain_shows_the_prediction_and_a_row_per_method(folder: Path) -> None:
-    result = run("explain", TEXT, "--model", folder)
+    result = run("explain", TEXT, "--model", folder, "--compare")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert re.match(r"(negative|neutral|positive) +━*─* +\d+\.\d % +logit", lines[0])
@@ -394,6 +394,10 @@ def test_bad_input_is_refused_with_what_to_do(folder: Path, tmp_path: Path) -> N
     assert_refused(run("explain", "caf\udce9"), "not valid UTF-8")
     assert_refused(run("explain", "hi", "--model", tmp_path / "none"), "does not exist")
     assert_refused(run("explain", "hi", *model, "--method", "lyme"), "did you mean 'lime'")
+    for near, meant in (("ig", "integrated-gradients"), ("SHAP", "shapley"), ("attention", "alpha-avg")):
+        assert_refused(run("explain", "hi", *model, "--method", near), f"did you mean '{meant}'?")
+    assert_refused(run("explain", "hi", *model, "--method", "deeplift"), "did you mean '")
+    assert_refused(run("explain", "hi", *model, "--method", "all,lime"), "'all' stands for all there are, and 'lime'")
     assert_refused(run("explain", "hi", *model, "--method", ","), "name at least one")
     assert_refused(run("explain", "hi", *model, "--target", "bad"), "unknown label 'bad'", "'negative'")
     assert_refused(run("explain", "hi", *model, "--samples", "0"), "at least 2")
@@ -465,7 +469,7 @@ def test_json_and_html_are_utf_8_on_any_terminal(folder: Path) -> None:
 
 
 def test_a_terminal_without_unicode_still_gets_a_table(folder: Path) -> None:
-    done = process("explain", "bon 非 film", "--model", folder, PYTHONIOENCODING="ascii")
+    done = process("explain", "bon 非 film", "--model", folder, "--compare", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert rb"\u975e" in done.stdout
     assert b"alpha-avg" in done.stdout
@@ -566,6 +570,7 @@ def test_train_then_explain(data: Path, tmp_path: Path) -> None:
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert re.search(r"validation accuracy [\d.]+ %, test accuracy [\d.]+ %\n$", result.stdout)
+    assert "48 texts show how training works; for a model" in result.stderr
     assert re.search(r"^epoch 2/2  loss \d\.\d+  accuracy [\d.]+ %  validation [\d.]+ %", result.stderr, re.MULTILINE)
     shown = json.loads(run("explain", "a great film", "--model", out, "--format", "json").stdout)
     assert shown["prediction"]["labels"] == ["dull", "fine"]

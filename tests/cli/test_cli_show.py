@@ -98,7 +98,7 @@ def test_an_explanation_by_itself_is_shown_too(tmp_path: Path) -> None:
 def test_results_of_version_0_1_are_shown() -> None:
     result = show(SAVED)
     assert result.exit_code == 0, result.output
-    assert "Why " in result.stdout
+    assert "[+++word] for positive" in result.stdout
 
 
 def test_lines_are_results_with_their_ids(tmp_path: Path) -> None:

@@ -105,9 +105,12 @@ def test_columns_are_those_of_the_schema(tmp_path: Path, data: Path) -> None:
     assert table["truth"].to_pylist() == [row["label"] for row in reviews(23)]
     assert str(table.schema.field("stars").type) == "int64"
     frame = done.to_frame()
-    assert list(frame.columns[:9]) == [*"id row truth label method target feature weight stderr".split()]
+    first = "id row truth label method target against output feature weight stderr low high significant"
+    assert list(frame.columns[:14]) == first.split()
     assert len(frame) == sum(map(len, done))
     np.testing.assert_array_equal(frame.weight, np.concatenate([one.weights for one in done]))
+    np.testing.assert_array_equal(frame[["low", "high"]], np.concatenate([one.intervals() for one in done]))
+    np.testing.assert_array_equal(frame.significant, np.concatenate([one.significant for one in done]))
 
 
 def test_texts_that_fail_are_rows_with_their_error(tmp_path: Path) -> None:

@@ -348,7 +348,12 @@ def test_a_frame_has_a_row_per_feature() -> None:
     pytest.importorskip("pandas")
     both = comparison()
     frame = both[0].to_frame()
-    assert list(frame.columns) == ["method", "target", "feature", "weight", "stderr", "spans"]
+    assert list(frame.columns) == [
+        *"method target against output feature weight stderr low high significant spans".split()
+    ]
+    np.testing.assert_array_equal(frame[["low", "high"]], both[0].intervals())
+    assert frame["significant"].tolist() == both[0].significant.tolist()
+    assert set(frame["against"]) == {None}
     assert frame["feature"].tolist() == ["a", "great", "film", ",", "end"]
     np.testing.assert_array_equal(frame["weight"], both[0].weights)
     np.testing.assert_array_equal(frame["stderr"], both[0].stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import time
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from limelight.core.progress import SILENT, Lines
+from limelight.core.progress import SILENT, Lines, OneLine, for_long_work, working
 from limelight.render.terminal.progress import Bar, Said, progress_for
 
 HOSTILE = "\x1b[2J[bold]name[/bold]\u202e:smile:\n\rnext"
@@ -237,3 +238,17 @@ def test_the_terminal_is_as_before_after_an_interruption(error: type[BaseExcepti
         work(bar.advance)
     assert screen.lines == []
     assert screen.written.rindex("\x1b[?25h") > screen.written.rindex("\x1b[?25l")
+
+
+def test_long_work_says_how_far_it_is_where_no_progress_was_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert type(for_long_work()) is Lines
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    line = for_long_work()
+    assert type(line) is OneLine
+    line._every = 0.0
+    with working(line, "samples\x1b", 10):
+        line.advance(3)
+        line.say("stays")
+    assert capsys.readouterr().err == "\rsamples␛: 3 of 10\r                 \rstays\n"

@@ -403,6 +403,33 @@ def test_how_often_the_model_was_asked_is_told() -> None:
     assert "asked" not in shown(silent)
 
 
+# ── one explanation ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_explanation_is_told_in_a_sentence_its_text_and_its_strongest_words() -> None:
+    warned = {"warnings": ["Beware."], "unknown": [2]}
+    comparison = comparison_of("bad great xyzzy", [0.9, -0.4, 0.0], stderr=[0.01] * 3, diagnostics=warned)
+    assert lines(shown(comparison, look=Look(told=True)))[3:12] == [
+        "positive, mainly because of *bad*; *great* speaks against it.",
+        "",
+        "[+++bad] [−−great] xyzzy°",
+        "",
+        "The strongest words, weight ± interval",
+        "bad    +0.9000 ± 0.0213  ━━━━━━━━━━━━━━━━━━━━━━━━",
+        "great  -0.4000 ± 0.0213  ━━━━━━━━━━━",
+        "",
+        "⚠ Beware.",
+    ]
+    assert "The strongest" not in shown(comparison, look=Look(told=True, numbers=True))
+
+
+def test_a_model_that_words_barely_move_is_not_drawn_in_full() -> None:
+    output = shown(comparison_of("bad great", [1e-4, -5e-5], diagnostics={"barely_moves": True}), look=Look(told=True))
+    assert "all words together barely change this" in output
+    assert "[+++" not in output.partition("The strongest")[0]
+    assert "━" not in output.partition("The strongest")[2]
+
+
 # ── any text, any console ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -415,8 +442,9 @@ def test_no_line_is_wider_than_the_terminal(width: int, numbers: bool, system: s
     methods = ("alpha-avg", "lime", "gxi")
     comparison = comparison_of(text, methods=methods, labels=("a" * 60, "b"), diagnostics=said)
     levels = comparison_of((text, text), methods=methods, kind=("sentences", "words"), diagnostics=said)
-    for explained in (comparison, levels):
-        output = Text.from_ansi(shown(explained, width, system, numbers)).plain
+    for explained in (comparison, levels, comparison[:1], levels[1:2]):
+        look = Look(numbers=numbers, told=True)
+        output = Text.from_ansi(shown(explained, width, system, look=look)).plain
         assert max(map(cell_len, output.split("\n"))) <= width
 
 
@@ -451,7 +479,7 @@ def test_no_text_acts_on_the_terminal(text: str, numbers: bool, kind: str) -> No
         methods=(text[:20],),
         diagnostics={"warnings": [text]},
     )
-    output = shown(comparison, numbers=numbers)
+    output = shown(comparison, numbers=numbers) + shown(comparison, look=Look(numbers=numbers, told=True))
     assert not set(output) & {chr(c) for c in (*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
     assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", output)
     output.encode("utf-8")

@@ -78,7 +78,7 @@ def test_a_token_that_is_too_short() -> None:
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert "pip install 'limelight[web]'" in refused("--port", "0")
+    assert 'pip install "limelight[web]"' in refused("--port", "0")
 
 
 def test_models_of_one_name_are_told_apart() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack, overload
 from limelight.attribution.options import Arguments
 from limelight.attribution.request import Request, Target
 from limelight.attribution.run import explanations, explanations_of_texts
-from limelight.core.progress import SILENT, Progress
+from limelight.core.progress import SILENT, Progress, for_long_work
 from limelight.errors import EmptyTextError, ExplanationWarning, InputError, ParameterError, shown
 from limelight.explainers.method import Method, find
 from limelight.explainers.method import methods as all_methods
@@ -91,7 +91,7 @@ def explain(
     A text is a string, or a tuple of two for a model that reads pairs. A list of texts gives a list of explanations,
     each as if it had been asked for alone; they are computed together where that is faster.
     """
-    progress = SILENT if progress is None else progress
+    progress = _progress(progress, options)
     request = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     chosen = [find(method)]
@@ -133,7 +133,7 @@ def compare(
 
     An option goes to each method that has it; one that no method has is an error.
     """
-    progress = SILENT if progress is None else progress
+    progress = _progress(progress, options)
     request = Request(target, features, removal, output, parts, seed, progress, options)
     check_model(model)
     everything = isinstance(methods, str) and methods == "all"
@@ -149,6 +149,13 @@ def _beside_defaults(features: Wanted, removal: Removal, parts: Parts) -> dict[s
     """Arguments that are not at their defaults, as a call states them."""
     given = {"features": (features, "words"), "removal": (removal, "mask"), "parts": (parts, "both")}
     return {name: own for name, (own, usual) in given.items() if own != usual}
+
+
+def _progress(given: Progress | None, options: Mapping[str, Any]) -> Progress:
+    """A run until something holds may take minutes, and says how far it is."""
+    if given is not None:
+        return given
+    return for_long_work() if options.get("until") is not None else SILENT
 
 
 def _warn(explanations: Iterable[Explanation]) -> None:
@@ -232,6 +239,10 @@ def _named(given: object) -> list[Method]:
         raise ParameterError(f'methods must be a list of method ids, or "all": got {shown(given)}')
     if not names:
         raise InputError("methods is empty: name at least one, or leave it out for the usual ones")
+    if "all" in names:
+        raise InputError(
+            f'"all" stands for every method, and names none in a list: write methods="all", got {shown(names)}'
+        )
     return [find(name) for name in names]
 
 

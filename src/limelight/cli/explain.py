@@ -11,12 +11,14 @@ import typer
 
 from limelight.cli import options as shared
 from limelight.cli.application import USER_ERROR, complain, note, stopped
+from limelight.cli.first_choice import Choice, choices
 from limelight.cli.options import METHODS, TEXTS, examples, loading, option, read_ids, read_levels, read_target
 from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
 from limelight.cli.reading import Asked, Source
 from limelight.cli.settings import method_options
 from limelight.cli.wording import as_typed, in_options
 from limelight.errors import (
+    CapabilityError,
     ExplanationWarning,
     InputError,
     Interrupted,
@@ -26,12 +28,17 @@ from limelight.errors import (
 )
 
 if TYPE_CHECKING:
-    from limelight.explanation.result import Comparison
+    from limelight.explanation.result import Explanation
     from limelight.inputs.document import Text
+    from limelight.models.interface import Classifier
     from limelight.render.entries import Entry
+
+    Explained = Callable[[Text], tuple[Sequence[Explanation], str | None]]
+    """A function from a text to its explanations, and why the first of them is shown first."""
 
 EXAMPLES = examples(
     'limelight explain "A great film, but far too long."',
+    'limelight explain "A great film, but far too long." --compare',
     "limelight explain --file review.txt --method lime,gxi --numbers",
     "limelight explain --file review.txt --method alpha-avg --set layer=0 --set head=1",
     "cat review.txt | limelight explain --format json > review.json",
@@ -59,11 +66,28 @@ def explain(
         str | None,
         option(
             METHODS,
-            "Ids from 'limelight methods', with commas, or 'all'. Default: Figure 1 and values without sampling; "
-            "for models that are not limelight's own LIME, Shapley, leave-one-out, integrated gradients and attention, "
-            "in about 10,000 runs of the model.",
+            "Ids from 'limelight methods', with commas, or 'all'. Default: on a terminal one, the best in an "
+            "evaluation of this model, else Shapley values; in files the methods of --compare.",
             "--method",
             "-m",
+        ),
+    ] = None,
+    compare: Annotated[
+        bool,
+        option(
+            METHODS,
+            "The usual methods beside each other: Figure 1 and values without sampling; for models that are not "
+            "limelight's own LIME, Shapley, leave-one-out, integrated gradients and attention, in about 10,000 runs of "
+            "the model.",
+            "--compare",
+        ),
+    ] = False,
+    evaluation: Annotated[
+        Path | None,
+        option(
+            METHODS,
+            "A folder of 'limelight evaluate', whose best method is shown. Default: the folder 'evaluation' inside the "
+            "model's, if there is one.",
         ),
     ] = None,
     model: shared.Model = None,
@@ -99,7 +123,10 @@ def explain(
     no_color: NoColor = False,
     theme: Theme = "auto",
 ) -> None:
-    """Show a prediction and how much each word speaks for it, one row per method."""
+    """Show a prediction, why in one sentence, and how much each word speaks for it."""
+    for name, given in (("--compare", compare), ("--evaluation", evaluation is not None)):
+        if given and method is not None:
+            raise ParameterError(f"{name} chooses the methods, and --method names them: give one of them")
     options = method_options(
         settings,
         samples=samples,
@@ -122,13 +149,18 @@ def explain(
         theme=theme,
         about=about,
         wording=in_options,
+        told=not compare,
     )
     asked = source.read()
     pairs = source.pairs_by is not None
     told = loading(device=device, dtype=dtype, truncate=truncate, window=window, kind=kind, pairs=pairs)
     common = {"features": read_levels(features), "removal": removal, "output": output, "parts": parts, "seed": seed}
     with as_typed(pairs=source.pairs_by):
-        explained = _explainer(model, told, read_ids(method), target, {**common, **options})
+        classifier = _loaded(model, told)
+        first = []
+        if method is None and not compare and to.format in ("table", "html"):
+            first = choices(evaluation, model, classifier.labels, common)
+        explained = _explainer(classifier, read_ids(method), first, to.format == "table", target, {**common, **options})
     failures: list[Asked] = []
     cuts: list[Interrupted] = []
     with warnings.catch_warnings():
@@ -144,7 +176,7 @@ def explain(
 def _entries(
     asked: Sequence[Asked],
     thing: str,
-    explained: Callable[[Text], Comparison],
+    explained: Explained,
     failures: list[Asked],
     cuts: list[Interrupted],
 ) -> Iterator[Entry]:
@@ -152,7 +184,6 @@ def _entries(
 
     Ctrl-C ends them with what was reached of the last one.
     """
-    from limelight.explanation.result import Comparison
     from limelight.render.entries import Entry
 
     if blank := [own for own in asked if own.id is not None and own.is_blank]:
@@ -166,10 +197,11 @@ def _entries(
             yield Entry(own.text, (), own.id, "the text is blank")
             continue
         try:
-            yield Entry.of(explained(own.text), own.id)
+            found, why = explained(own.text)
+            yield Entry.of(found, own.id, why)
         except Interrupted as cut:
             cuts.append(cut)
-            yield Entry.of(Comparison(cut.explanations))
+            yield Entry.of(cut.explanations)
             return
         except (InputError, NumericalError) as error:
             # What is wrong with the call is wrong for every text.
@@ -181,30 +213,53 @@ def _entries(
             yield Entry(own.text, (), own.id, message)
 
 
+def _loaded(model: str | None, told: dict[str, Any]) -> Classifier:
+    from limelight import load
+
+    return load(model, **told)
+
+
 def _explainer(
-    model: str | None, told: dict[str, Any], chosen: Sequence[str] | None, target: str | None, arguments: dict[str, Any]
-) -> Callable[[Text], Comparison]:
-    """A function that explains one text after the other with the same model and arguments."""
+    classifier: Classifier,
+    chosen: Sequence[str] | None,
+    first: Sequence[Choice],
+    alone: bool,
+    target: str | None,
+    arguments: dict[str, Any],
+) -> Explained:
+    """A function that explains one text after the other with the same model and arguments.
+
+    `first`: the methods of which the first that applies is shown first, or `alone`; where none does, all are shown.
+    """
     from rich.console import Console
 
-    from limelight import compare, load
+    from limelight import compare
     from limelight.render.terminal.progress import progress_for
 
-    classifier = load(model, **told)
     progress = progress_for(Console(stderr=True))
     noted: set[str] = set()
     named = read_target(target, classifier.labels)
 
-    def explained(text: Text) -> Comparison:
-        comparison = compare(classifier, text, chosen, target=named, progress=progress, **arguments)
+    def compared(text: Text, methods: Sequence[str] | None) -> Sequence[Explanation]:
+        return compare(classifier, text, methods, target=named, progress=progress, **arguments)
+
+    def explained(text: Text) -> tuple[Sequence[Explanation], str | None]:
+        found: Sequence[Explanation] = [] if first and alone else compared(text, chosen)
+        for choice in first:
+            own = [explanation for explanation in found if explanation.method == choice.id]
+            try:
+                own = own or list(compared(text, [choice.id]))
+            except (CapabilityError, UnknownNameError):  # it does not apply here, or not with these options
+                continue
+            return [*own, *(other for other in found if other.method != choice.id)], choice.why(own[0])
         if chosen == "all":
-            _note_left_out(comparison, noted)
-        return comparison
+            _note_left_out(found, noted)
+        return found or compared(text, chosen), None
 
     return explained
 
 
-def _note_left_out(comparison: Comparison, noted: set[str]) -> None:
+def _note_left_out(comparison: Sequence[Explanation], noted: set[str]) -> None:
     """Say which methods do not apply, once for each."""
     from limelight import methods
 

@@ -138,7 +138,11 @@ def read_ids(typed: str | None) -> Sequence[str] | None:
     if typed is None or typed.strip() == "all":
         return typed and typed.strip()
     # Twice the same method would be twice the same row.
-    return list(dict.fromkeys(name for part in typed.split(",") if (name := part.strip())))
+    names = list(dict.fromkeys(name for part in typed.split(",") if (name := part.strip())))
+    if "all" in names and len(names) > 1:
+        others = ", ".join(map(shown, (name for name in names if name != "all")))
+        raise ParameterError(f"'all' stands for all there are, and {others} was named beside it: leave one of them out")
+    return names
 
 
 def read_label_names(given: str | None) -> dict[str, str] | None:

@@ -53,16 +53,17 @@ def delivery(
     theme: ThemeName,
     about: dict[str, str],
     wording: Callable[[str], str] = str,
+    told: bool = True,
 ) -> Delivery:
     """Check what was typed before any work is done: options must not contradict each other. `wording` is for what the
-    library advises, where a table shows it."""
+    library advises, where a table shows it; `told`: a single explanation begins with a sentence."""
     from limelight.render.entries import format_of, is_figure
     from limelight.render.output import Delivery
     from limelight.render.terminal.page import Look
 
     if no_color and color not in (None, "never"):
         raise ParameterError(f"--no-color and --color {color} contradict each other: give one of them")
-    chosen, look = format_of(format, out), Look(numbers, top, sort, theme, wording)
+    chosen, look = format_of(format, out), Look(numbers, top, sort, theme, wording, told)
     if chosen == "json" and (given := [name for name, own in (("--top", top), ("--sort", sort)) if own is not None]):
         raise ParameterError(f"JSON holds all words, in the order of the text: leave {' and '.join(given)} out")
     if numbers and chosen != "table":

@@ -74,7 +74,7 @@ def _check_installed() -> None:
             importlib.import_module(package)
     except ImportError as error:
         raise InputError(
-            f"limelight serve needs {error.name}, which is not installed: pip install 'limelight[web]'"
+            f'limelight serve needs {error.name}, which is not installed: pip install "limelight[web]"'
         ) from error
 
 

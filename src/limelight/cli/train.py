@@ -18,6 +18,9 @@ EXAMPLES = examples(
     after="An interrupted run goes on when the same command is given again.",
 )
 
+FEW_TEXTS = 1000
+"""A model of fewer texts shows the mechanics, and no more is expected of it."""
+
 
 def train(
     data: Annotated[Path, typer.Argument(help="Labelled texts: CSV, JSONL or Parquet.")],
@@ -72,6 +75,8 @@ def train(
         raise stopped(_how_to_resume(finished_epochs(out), out, resume)) from error
     measured = "" if report.test_accuracy is None else f", test accuracy {percent(report.test_accuracy)}"
     typer.echo(f"{report.path}: validation accuracy {percent(report.validation_accuracy)}{measured}")
+    if (texts := report.n_train + report.n_validation) < FEW_TEXTS:
+        note(f"{texts:,} texts show how training works; for a model whose explanations mean something, give thousands")
     note(f'try it with: limelight explain --model {report.path} "a text of yours"')
 
 

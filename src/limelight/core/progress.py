@@ -56,6 +56,7 @@ class Silent:
 
 
 SILENT = Silent()
+_COLUMNS = 79
 
 
 @contextlib.contextmanager
@@ -83,10 +84,44 @@ class Lines:
         self._done += steps
         if time.monotonic() - self._spoke >= self._every:
             self._spoke = time.monotonic()
-            self.say(f"{self._task}: {self._done:,} of {self._steps:,}{f' ({note})' if note else ''}")
+            self._show(f"{self._task}: {self._done:,} of {self._steps:,}{f' ({note})' if note else ''}")
 
     def end(self) -> None:
         pass
 
     def say(self, line: str) -> None:
         print(visible(line), file=sys.stderr, flush=True)
+
+    def _show(self, line: str) -> None:
+        """How far it is."""
+        self.say(line)
+
+
+class OneLine(Lines):
+    """A line on standard error that is written anew while a task lasts and vanishes with it: for terminals and
+    notebooks."""
+
+    def __init__(self, every: float = 0.5) -> None:
+        super().__init__(every)
+        self._width = 0
+
+    def say(self, line: str) -> None:
+        self.end()
+        super().say(line)
+
+    def end(self) -> None:
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+        self._width = 0
+
+    def _show(self, line: str) -> None:
+        shown = visible(line)[:_COLUMNS]
+        print(f"\r{shown:<{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(shown)
+
+
+def for_long_work() -> Progress:
+    """The progress of a call that may take minutes where the caller gave none: a line that moves on a terminal and in a
+    notebook, and one every ten seconds anywhere else."""
+    is_watched = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return OneLine() if is_watched else Lines()

@@ -16,6 +16,7 @@ from limelight.evaluation.result import Evaluation, joined
 from limelight.evaluation.run_folder import EvaluationFolder
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted
+from limelight.models.identity import called, name_of
 from limelight.models.interface import Classifier, Removal
 from limelight.models.outputs import Output
 
@@ -124,6 +125,7 @@ def _about(plan: Plan, records: Sequence[Record], copies: int) -> dict[str, Any]
     noise = [record.noise for record in records if record.noise > 0.0]
     return {
         "limelight": limelight.__version__,
+        "model": called(name_of(plan.model)),
         "texts": len(records),
         "labels": list(plan.model.labels),
         "kind": plan.kind,

@@ -94,6 +94,13 @@ class Evaluation(Saved):
 
         return tuple(verdict(self))
 
+    @property
+    def best(self) -> str | None:
+        """The method that finds the words that matter best, and the side they speak for; None where none is shown to be
+        better than chance."""
+        first = next(iter(self.summary.standings("signed")), None)
+        return None if first is None or first.decision.verdict != "better" else first.method
+
     # ── other forms ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def to_dict(self) -> dict[str, Any]:

@@ -419,6 +419,28 @@ FIGURE_1 = ("alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi")
 """The rows of the paper's Figure 1: listed first, and shown by default of a model in which they are cheap."""
 OF_OTHERS = ("lime", "shapley", "leave-one-out", "integrated-gradients", "deepshap", "decomposition", "alpha-avg")
 """Shown by default of a model that is run for every question: Hugging Face's, and functions."""
+OTHER_NAMES: Mapping[str, str] = {
+    "attention": "alpha-avg",
+    "attentionrollout": "rollout",
+    "attentionweights": "alpha-avg",
+    "deeplift": "deepshap integrated-gradients",
+    "gradient": "g-avg",
+    "gradientshap": "integrated-gradients",
+    "gradientxinput": "gxi",
+    "gradients": "g-avg",
+    "ig": "integrated-gradients",
+    "inputxgradient": "gxi",
+    "kernelshap": "shapley",
+    "loo": "leave-one-out",
+    "lrp": "attnlrp gxi",
+    "occlusion": "leave-one-out",
+    "partitionshap": "shapley",
+    "saliency": "g-l2",
+    "shap": "shapley",
+    "shapleyvaluesampling": "shapley",
+    "vanillagradient": "g-avg",
+}
+"""Names of methods in other libraries, in small letters and digits alone; the first id that exists is suggested."""
 _declared: dict[str, Method] = {}
 
 
@@ -466,7 +488,7 @@ def _import_modules() -> None:
 def find(id: str) -> Method:
     """The method of this name."""
     known = {one.id: one for one in methods()}
-    return known[known_name("method", id, known)]
+    return known[known_name("method", id, known, OTHER_NAMES)]
 
 
 def options_of(methods: Iterable[Method]) -> set[str]:

@@ -74,8 +74,10 @@ class Presented(Saved):
     def to_frame(self) -> Any:
         """A pandas DataFrame with one row per explanation and feature, in their order.
 
-        Columns: `method` (its id), `target`, `feature`, `weight`, `stderr` (NaN where the method has none) and `spans`
-        (a tuple of (start, end) per feature).
+        Columns: `method` (its id), `target`, `against` (the label it is compared with, or None), `output`, `feature`,
+        `weight`, `stderr` (NaN where the method has none), `low` and `high` (the interval, NaN where nothing
+        is known of the error), `significant` (whether the weight is distinguishable from zero) and `spans` (a tuple of
+        (start, end) per feature).
         """
         return _frame(self._shown())
 
@@ -137,18 +139,27 @@ def _frame(explanations: Sequence[Explanation]) -> Any:
     pandas = with_pandas()
     rows = [(explanation, j) for explanation in explanations for j in range(len(explanation))]
 
-    def words(values: list[str]) -> Any:
-        """pandas' own strings take no lone surrogates: such a column holds Python's."""
-        plain = all(value.isprintable() or value.encode("utf-8", "replace").decode() == value for value in values)
+    def words(values: list[Any]) -> Any:
+        """pandas' own strings take no lone surrogates: such a column holds Python's, and so does one with gaps."""
+        plain = all(isinstance(own, str) and own.encode("utf-8", "replace").decode() == own for own in values)
         return values if plain else pandas.Series(values, dtype=object)
+
+    def numbers(own: Callable[[Explanation], Any], dtype: Any = np.float64) -> Any:
+        columns: list[Any] = [np.asarray(own(explanation), dtype=dtype) for explanation in explanations]
+        return np.concatenate(columns or [np.zeros(0, dtype=dtype)])
 
     return pandas.DataFrame(
         {
             "method": [e.method for e, _ in rows],
             "target": words([e.target for e, _ in rows]),
+            "against": words([e.against for e, _ in rows]),
+            "output": words([e.parameters.get("output") for e, _ in rows]),
             "feature": words([e.features[j] for e, j in rows]),
-            "weight": np.array([e.weights[j] for e, j in rows], dtype=np.float64),
-            "stderr": np.array([np.nan if e.stderr is None else e.stderr[j] for e, j in rows], dtype=np.float64),
+            "weight": numbers(lambda e: e.weights),
+            "stderr": numbers(lambda e: np.full(len(e), np.nan) if e.stderr is None else e.stderr),
+            "low": numbers(lambda e: e.intervals()[:, 0]),
+            "high": numbers(lambda e: e.intervals()[:, 1]),
+            "significant": numbers(lambda e: e.significant, bool),
             "spans": [e.spans[j] for e, j in rows],
         }
     )

@@ -8,8 +8,6 @@ import os
 import weakref
 from typing import Any, TypeVar
 
-from limelight.errors import shown
-
 T = TypeVar("T")
 _known: weakref.WeakKeyDictionary[Any, tuple[object, str | None]] = weakref.WeakKeyDictionary()
 
@@ -21,9 +19,15 @@ def named(model: T, name: str | os.PathLike[str] | None) -> T:
 
 
 def name_of(model: Any) -> str:
-    """What it was loaded by, else what transformers calls it, else what it says of itself."""
+    """What it was loaded by, else what transformers or its owner calls it, else its class."""
     own = getattr(getattr(getattr(model, "model", None), "config", None), "name_or_path", None)
-    return str(getattr(model, "loaded_by", None) or own or shown(model))
+    loaded = getattr(model, "loaded_by", None) or own or getattr(model, "name", None)
+    return str(loaded or f"a {type(getattr(model, 'model', model)).__name__}")
+
+
+def called(name: str) -> str:
+    """A model's name in a title."""
+    return "the embedded model" if name == "embedded" else os.path.basename(os.path.normpath(name))
 
 
 def known_fingerprint(model: Any) -> str | None:

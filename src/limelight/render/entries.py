@@ -31,16 +31,20 @@ _ENDINGS: dict[str, Format] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One text with its explanations, or with the error for which there are none. `id` tells it from the others."""
+    """One text with its explanations, or with the error for which there are none. `id` tells it from the others.
+
+    `why`: the reason for showing the first explanation first, where nobody named a method.
+    """
 
     text: Text
     explanations: Sequence[Explanation] = ()
     id: int | str | None = None
     error: str | None = None
+    why: str | None = None
 
     @classmethod
-    def of(cls, comparison: Comparison, id: int | str | None = None) -> Entry:
-        return cls(comparison[0].text, comparison.explanations, id)
+    def of(cls, explanations: Sequence[Explanation], id: int | str | None = None, why: str | None = None) -> Entry:
+        return cls(explanations[0].text, tuple(explanations), id, None, why)
 
     def to_dict(self) -> dict[str, Any]:
         if self.error is None:

@@ -115,6 +115,7 @@ def console_for(colour: Colour) -> Console:
 
 
 def _tables(results: Iterable[Entry], console: Console, look: Look) -> None:
+    said: str | None = None
     for i, result in enumerate(results):
         if result.error is not None:
             continue  # it was said when it happened
@@ -122,7 +123,10 @@ def _tables(results: Iterable[Entry], console: Console, look: Look) -> None:
             console.print()
         if result.id is not None:
             console.print(_heading(result, console), highlight=False, no_wrap=True, overflow="ellipsis")
-        render(result.explanations, console=console, look=look)
+        render(
+            result.explanations, console=console, look=look, why="" if said == result.why is not None else result.why
+        )
+        said = result.why
 
 
 def _heading(result: Entry, console: Console) -> Text:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.core.arrays import whole_number
-from limelight.core.progress import SILENT, Progress, working
+from limelight.core.progress import Progress, for_long_work, working
 from limelight.corpus.running.explain_rows import Questions, check_call
 from limelight.corpus.running.model_source import Loaded
 from limelight.corpus.running.shard_rows import layout_of
@@ -83,9 +83,10 @@ def run(
     The same call again goes on where a run stopped, whatever stopped it; other data, another model, other options or
     versions are refused, and so is a worker that has others. Nothing of the result depends on `workers`, `ray` or
     interruptions. `workers` are processes on this machine, or actors of Ray, where `ray` is the address of a cluster;
-    True, or "local", begins one on this machine.
+    True, or "local", begins one on this machine. Without `progress` standard error says how far it is;
+    `limelight.core.progress.SILENT` says nothing.
     """
-    progress = SILENT if progress is None else progress
+    progress = for_long_work() if progress is None else progress
     arrow_library()
     if "seconds" in options:
         raise ParameterError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from limelight.attribution.api import check_model, reads_pairs
 from limelight.errors import ParameterError
-from limelight.models.identity import fingerprint
+from limelight.models.identity import fingerprint, name_of
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind
 
@@ -105,7 +105,7 @@ class Loaded:
         """What is written down of a model, and compared before a run goes on."""
         described = repr(self.model)[:_DESCRIBED]  # the precision of what it computes is in it
         return {
-            "name": described if self.loading is None else str(self.loading.name or "embedded"),
+            "name": name_of(self.model) if self.loading is None else str(self.loading.name or "embedded"),
             "labels": list(self.model.labels),
             "kind": self.kind,
             "pairs": reads_pairs(self.model),

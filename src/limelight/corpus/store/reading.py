@@ -208,23 +208,28 @@ class Corpus:
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row per document, method, target and feature, in their order.
 
-        Columns: id, row, truth, label, method, target, feature, weight, stderr (NaN where there is none), and the ones
-        that were carried through; of these `feature` and `weight` have " (carried)" behind their names. All of it is in
-        memory at once: for more than that, see `tables`.
+        Columns: id, row, truth, label, method, target, against (None where there is none), output, feature, weight,
+        stderr (NaN where there is none), low and high (the ends of the interval), significant, and the ones that were
+        carried through; a carried column of one of these names has " (carried)" behind it. All of it is in memory at
+        once: for more than that, see `tables`.
         """
         pandas = with_pandas()
-        once = ["id", "row", "truth", "label", "method", "target"]
-        ours = {"features": "feature", "weights": "weight", "stderr": "stderr"}
-        carried = {name: f"{name} (carried)" if name in ours.values() else name for name in self.layout.carried}
+        once = ["id", "row", "truth", "label", "method", "target", "against", "output"]
+        ours = {"feature": object, "weight": float, "stderr": float, "low": float, "high": float, "significant": bool}
+        carried = {name: f"{name} (carried)" if name in ours else name for name in self.layout.carried}
         frames = []
-        for table in self.tables([*once, *carried, "error", *ours]):
-            explained = table.filter(table["error"].is_null()).drop_columns("error")
-            frame = explained.to_pandas().rename(columns=carried).rename(columns=ours)
-            pairs = zip(frame["stderr"], frame["feature"], strict=True)
-            frame["stderr"] = [np.full(len(names), np.nan) if own is None else own for own, names in pairs]
-            exploded = frame.explode(list(ours.values())).astype({"weight": "float64", "stderr": "float64"})
-            frames.append(exploded[[*once, *ours.values(), *carried.values()]])
-        frames = frames or [pandas.DataFrame(columns=[*once, *ours.values(), *carried.values()])]
+        for table in self.tables():
+            explained = table.filter(table["error"].is_null())
+            frame = explained.select([*once, *carried]).to_pandas().rename(columns=carried)
+            found = [explanation_of(record, self.layout) for record in explained.to_pylist()]
+            frame["feature"] = [own.features for own in found]
+            frame["weight"] = [own.weights for own in found]
+            frame["stderr"] = [np.full(len(own), np.nan) if own.stderr is None else own.stderr for own in found]
+            frame["low"] = [own.intervals()[:, 0] for own in found]
+            frame["high"] = [own.intervals()[:, 1] for own in found]
+            frame["significant"] = [own.significant for own in found]
+            frames.append(frame.explode(list(ours)).astype(ours)[[*once, *ours, *carried.values()]])
+        frames = frames or [pandas.DataFrame(columns=[*once, *ours, *carried.values()])]
         return pandas.concat(frames, ignore_index=True)
 
 

@@ -26,7 +26,7 @@ def page(evaluation: Evaluation, links: Mapping[str, str]) -> str:
     """A complete page, which can be encoded in UTF-8 whatever it shows."""
     return "\n".join(
         [
-            *page_head("Which explanation to trust", f"\n{page_stylesheet(_RULES)}\n", policy(None)),
+            *page_head(_title(evaluation), f"\n{page_stylesheet(_RULES)}\n", policy(None)),
             "<body>",
             *_content(evaluation, links, "main"),
             "</body>",
@@ -43,7 +43,7 @@ def fragment(evaluation: Evaluation) -> str:
 
 def _content(evaluation: Evaluation, links: Mapping[str, str], tag: str) -> Iterator[str]:
     yield f'<{tag} class="{SCOPE}">'
-    yield '<h1 class="t0">Which explanation to trust for this model</h1>'
+    yield f'<h1 class="t0">{_title(evaluation)}</h1>'
     yield f'<p class="quiet">{_source(evaluation)}</p>'
     first, *rest = evaluation.verdict
     yield f'<section class="verdict" aria-label="Verdict"><p>{numbers_in(first)}</p><ul>'
@@ -56,6 +56,10 @@ def _content(evaluation: Evaluation, links: Mapping[str, str], tag: str) -> Iter
     yield from _notices(evaluation)
     yield f'<p class="quiet">made by limelight {safe(evaluation.about.get("limelight", ""))}</p>'
     yield f"</{tag}>"
+
+
+def _title(evaluation: Evaluation) -> str:
+    return f"Which explanation to trust for {safe(evaluation.about.get('model', 'this model'))}"
 
 
 def _source(evaluation: Evaluation) -> str:

@@ -109,8 +109,13 @@ class BlackBoxClassifier:
     def _any_text(self) -> Text:
         return ("text", "text") if self.pairs else "text"
 
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return self._name or "a function"
+
     def __repr__(self) -> str:
-        return f"BlackBoxClassifier({self._name or 'a function'}, labels={self.labels})"
+        return f"BlackBoxClassifier({self.name}, labels={self.labels})"
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled; a function that cannot be is named before pickle fails on it."""

@@ -1,7 +1,8 @@
 """Explanations on a terminal of any width, with colours or without.
 
-First what a reader needs first: the prediction, the strongest words of each method with their intervals, and what
-speaks against relying on them. Then the text, a row per method as in the paper's Figure 1, or once where it is long.
+One explanation is told: the prediction, a sentence, the coloured text, the strongest words with their intervals, and
+what speaks against relying on them. Several are compared: the strongest words of each method, then the text, a row per
+method as in the paper's Figure 1, or once where it is long.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from limelight.render.row_model import (
     row_names,
     to_be_seen_once,
 )
+from limelight.render.sentence import sentence
 from limelight.render.terminal.number_table import number_tables
 from limelight.render.terminal.style import UNKNOWN, WARNING, Background, TerminalStyle
 from limelight.render.terminal.text import TerminalText, fits_a_screen, rows
@@ -46,6 +48,9 @@ _BETWEEN = " · "
 """Between words: a comma is a word itself."""
 _LONGEST = 40
 """Columns of a feature that is a passage: the whole of it stands in the text."""
+_SHORTEST_BAR, _LONGEST_BAR, _BESIDE_BAR = 8, 24, 8
+"""Columns of the bar of a weight, and of what must remain beside name, weight and bar."""
+_NARROWEST = 6
 _BESIDE_FAMILY, _BESIDE_NAME = 48, 30
 """Columns that must remain beside the names of family and method; with fewer the family goes, then the name above."""
 
@@ -54,21 +59,26 @@ _BESIDE_FAMILY, _BESIDE_NAME = 48, 30
 class Look:
     """How a reader wants it: `numbers` for a table of weights, at most `top` words of each method, in which order, on
     what background. Without an order a summary has the strongest first, and a table follows the text. `wording` puts
-    what the library advises into the words of who reads it: a shell has no arguments."""
+    what the library advises into the words of who reads it: a shell has no arguments. `told`: one explanation alone is
+    told, with a sentence first, and not laid out as a comparison is."""
 
     numbers: bool = False
     top: int | None = None
     order: Order | None = None
     background: Background = "auto"
     wording: Callable[[str], str] = str
+    told: bool = False
 
 
-def render(comparison: Sequence[Explanation], *, console: Console, look: Look | None = None) -> None:
-    """Print a prediction and why."""
+def render(
+    comparison: Sequence[Explanation], *, console: Console, look: Look | None = None, why: str | None = None
+) -> None:
+    """Print a prediction and why. `why` says why this method is shown, where nobody named it; it is empty where
+    that was said of another text."""
     if not len(comparison):
         raise InputError("there is no explanation to show: compare at least one method")
     look = look or Look()
-    page = _Page(comparison, TerminalStyle.of(console, look.background), console.width, look)
+    page = _Page(comparison, TerminalStyle.of(console, look.background), console.width, look, why)
     for renderable in page.parts():
         # Only Text and tables of Text come here: nothing that came from a user is ever read as markup or emoji codes.
         console.print(renderable, markup=False, emoji=False, highlight=False, overflow="fold")
@@ -82,12 +92,36 @@ class _Page:
     style: TerminalStyle
     width: int
     look: Look
+    why: str | None = None
 
     def parts(self) -> Iterator[RenderableType]:
         yield self._prediction()
         for notice in notices_of(self.comparison, self.names):
             yield self._warning(notice)
-        yield from (Text(), self._question(), Text())
+        yield Text()
+        yield from self._told() if self.look.told and len(self.comparison) == 1 else self._compared()
+        if self.why:
+            yield self._reason(self.why)
+
+    def _told(self) -> Iterator[RenderableType]:
+        """One explanation: the sentence, the text, the strongest words, what speaks against them."""
+        (explanation,) = self.comparison
+        yield from (self._sentence(), Text())
+        if self.look.numbers:
+            yield from (*self._numbers(), Text())
+        else:
+            yield from (TerminalText(explanation, self.style).on_paper(expand=True), Text(), *self._strongest(), Text())
+        for warning in explanation.warnings:
+            yield self._warning(warning)
+        if not self.look.numbers:
+            yield self._legend([0])
+        if (ending := ending_of(explanation)) is not None:
+            yield Text(visible(ending), style="dim", overflow="fold")
+        if self.why is None:
+            yield from self._remarks()
+
+    def _compared(self) -> Iterator[RenderableType]:
+        yield from (self._question(), Text())
         yield from self._summary()
         yield Text()
         yield from self._numbers() if self.look.numbers else self._texts()
@@ -169,6 +203,57 @@ class _Page:
         sampled = any(explanation.stderr is not None for explanation in self.comparison)
         interval = self.style.plain(", weight ± interval") if sampled else ", with their weights"
         return text.append(f"The strongest {self.models[0].thing}s{interval}:")
+
+    def _reason(self, why: str) -> Text:
+        """Why this method is shown, and what it cost where it sampled."""
+        first = self.comparison[0]
+        asked = (
+            f" (sampled, asked the model {times(first.evaluations)})"
+            if first.stderr is not None and first.evaluations
+            else ""
+        )
+        name = visible(self.style.label(first))
+        return Text.assemble((name, "bold"), self.style.plain(f"{asked}: {visible(why)}"), style="dim", overflow="fold")
+
+    # ── one explanation ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sentence(self) -> Text:
+        """The label and the words that decide it, each as it is drawn in the text."""
+        model, text = self.models[0], Text(overflow="fold")
+        for part in sentence(self.comparison[0]):
+            if part.feature is None:
+                text.append(part.text, style="bold" if part.is_label else "")
+            else:
+                mark = "" if self.style.system else "*"
+                colour = self.style.paper + self.style.word(model.shades[part.feature])
+                text.append(f"{mark}{part.text}{mark}", style=colour)
+        return text.append(".")
+
+    def _strongest(self) -> Iterator[RenderableType]:
+        """The strongest significant words, one on each line with weight, interval and a bar."""
+        (explanation,), top = self.comparison, _MOST if self.look.top is None else self.look.top
+        interval = "" if explanation.stderr is None else self.style.plain(", weight ± interval")
+        for level in levels_of(explanation):
+            chosen = level.ordered(self.look.order or "weight", top, only_significant=True)
+            if not chosen:
+                continue
+            yield Text.assemble((f"The strongest {level.thing}s{interval}", "dim"))
+            table = Table.grid(padding=(0, 2, 0, 0))
+            table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(self.width // 2, _NARROWEST))
+            table.add_column(no_wrap=True, overflow="ellipsis")
+            longest = max(cell_len(level.written(j)) for j in chosen) + max(cell_len(level.names[j]) for j in chosen)
+            bar = min(self.width - min(longest, self.width) - _BESIDE_BAR, _LONGEST_BAR)
+            largest = max(abs(float(level.weights.weights[j])) for j in chosen)
+            for j in chosen:
+                weight = float(level.weights.weights[j])
+                colour = self.style.paper + self.style.word(level.shades[j])
+                name = Text(level.names[j] + self.style.mark(level, j), style=colour)
+                cells = [name, Text(self.style.plain(level.written(j)))]
+                if bar >= _SHORTEST_BAR and not explanation.stated.barely_moves:
+                    columns = max(round(abs(weight) / largest * bar), 1)
+                    cells.append(Text(self.style.plain("━") * columns, self.style.bar(level.shades[j].hue)))
+                table.add_row(*cells)
+            yield table
 
     # ── the summary ───────────────────────────────────────────────────────────────────────────────────────────────────
 

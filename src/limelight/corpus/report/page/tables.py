@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -64,6 +65,11 @@ def model_name(corpus: Corpus) -> str:
     model = corpus.manifest.get("model")
     name = str(model.get("name", "the model")) if isinstance(model, Mapping) else "the model"
     return "the embedded model" if name == "embedded" else name
+
+
+def text_name(id: str, row: int) -> str:
+    """The id of a text; its row where nobody gave it one, and it is the row with a hash of the content."""
+    return f"row {row:,}" if re.fullmatch(rf"{row}-[0-9a-f]{{12}}", id) else shortened(id, LONGEST_NAME)
 
 
 def question_title(findings: Findings, question: Question) -> str:

@@ -12,7 +12,7 @@ from limelight.corpus.analysis.texts import TextLine
 from limelight.corpus.report.page import tables
 from limelight.explanation.result import Explanation
 from limelight.render.html.article import headline, text_row
-from limelight.render.html.escaping import isolated, safe, shortened
+from limelight.render.html.escaping import isolated, safe
 from limelight.render.html.text import HtmlText
 from limelight.render.numbers import percent
 from limelight.render.palette import legend
@@ -38,7 +38,7 @@ def texts_table(findings: Findings, lines: Sequence[TextLine], *, disagreement: 
             cells += map(tables.percent_cell, (line.disagreement, line.at_least))
         else:
             cells.append(f"<td>{isolated(line.truth)}</td>")
-        name = f'<a href="#row-{line.row}">{isolated(shortened(line.id, tables.LONGEST_NAME))}</a>'
+        name = f'<a href="#row-{line.row}">{isolated(tables.text_name(line.id, line.row))}</a>'
         rows.append(f'<tr data-find="{beginning}"><th class="name" scope="row">{name}</th>{"".join(cells)}</tr>')
     more = ["methods", "disagreement", "at least"] if disagreement else ["true label"]
     yield from tables.table_of("texts", ["text", "begins", "the model says", *more], rows)
@@ -82,7 +82,7 @@ def _legend(examples: Examples) -> str:
 def _article(examples: Examples, row: int, anchor: str) -> Iterator[str]:
     document = examples.documents[row]
     yield f'<article class="text" id="{anchor}-{document.row}">'
-    yield f"<h3>{isolated(shortened(document.id, tables.LONGEST_NAME))}</h3>"
+    yield f"<h3>{isolated(tables.text_name(document.id, document.row))}</h3>"
     if document.prediction is not None:
         truth = ""
         if document.truth is not None:
