@@ -126,8 +126,9 @@ def compare(
 
     Default, as far as they apply: for limelight's own models those of the paper's Figure 1 and the exact values beside
     them; for all others LIME, Shapley, leave-one-out, integrated gradients, DeepSHAP, decomposition and attention,
-    which run the model some 10,000 times: 5,000 times each for LIME and Shapley (`n_samples` sets it; Shapley takes at
-    least 8 per word), once per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, twice for
+    which run the model up to 10,000 times: 256 to 5,000 times each for LIME and Shapley, until no standard error is
+    above 5 % of the largest weight or the five strongest words are stable (`n_samples` sets it; Shapley takes at least
+    8 per word), once per word, 18 to 114 times as a rule and 2,034 at most for integrated gradients, twice for
     DeepSHAP, and once for decomposition and for attention. The arguments are those of
     `explain`; with target="all" there is an explanation for each method and label.
 

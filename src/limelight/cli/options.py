@@ -75,7 +75,12 @@ Output = Annotated[
     option(QUESTION, "The number to explain. Default: logit; of a regression its value."),
 ]
 
-Samples = Annotated[int | None, option(METHODS, "Samples for the methods that draw them.")]
+Samples = Annotated[
+    int | None,
+    option(
+        METHODS, "Samples for the methods that draw them. Default: 256 to 5,000, as needed; 5,000 of limelight's own."
+    ),
+]
 Until = Annotated[
     str | None,
     option(

@@ -92,10 +92,12 @@ def sampled(
     `ridge_samples`: the regression of so many official samples is estimated, 5,000 by default, however many are drawn;
     `math.inf` leaves out the ridge and the document. With sampling="official" it is that of the samples drawn.
 
-    `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. `until`: "stable", when the five
-    strongest words and their signs are stable, or a fraction of the largest weight that no standard error is to exceed.
+    `n_samples`: 5,000, or 100,000 at most where `until` or `seconds` end the run. By default a model that is not
+    limelight's own is asked 256 to 5,000 times, until no standard error is above 5 % of the largest weight or the five
+    strongest words are stable. `until`: "stable", when these five and their signs are stable, or a fraction of the
+    largest weight that no standard error is to exceed.
     """
-    budget = Budget.of(n_samples, until, seconds)
+    budget = Budget.of(n_samples, until, seconds, questions[0].view)
     settings = LimeSettings(budget.limit, kernel_width, ridge, original_first)
     estimand = RIDGE_SAMPLES if ridge_samples is None else ridge_samples
     check_options(settings, estimand)
@@ -106,7 +108,7 @@ def sampled(
             "ridge_samples does not go with sampling='official', whose ridge is weighed against the samples that are "
             "drawn: use sampling='efficient', or n_samples alone"
         )
-    if budget.is_open:
+    if until is not None or seconds is not None:
         raise ParameterError("until and seconds do not go with sampling='official': use sampling='efficient'")
     if not all(map(_lives_on_gpu, questions)):
         return [weights for group in by_game(questions) for weights in _official(group, settings)]

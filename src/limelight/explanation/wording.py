@@ -14,7 +14,7 @@ from limelight.models.outputs import Output, Quantity
 def ending_of(explanation: Explanation) -> str | None:
     """How a run of samples ended, where it did as it was told to: nothing to be warned of. Samplers say it last."""
     stopped, until = explanation.stated.stopped, explanation.stated.until
-    as_told = stopped in ("settled", "tied", "complete") or (stopped == "time" and until is None)
+    as_told = stopped in ("settled", "tied", "complete", "samples") or (stopped == "time" and until is None)
     return explanation.notices[-1] if as_told and explanation.notices else None
 
 

@@ -50,7 +50,9 @@ class ExplainRequest(FeaturesRequest):
     options: dict[str, int | float | str | bool | None] = Field(
         default_factory=dict, description="options of methods; each goes to all methods that have it"
     )
-    samples: int | None = Field(None, ge=2, description="for the methods that draw them; 5,000 where it is left out")
+    samples: int | None = Field(
+        None, ge=2, description="for the methods that draw them; by default 256 to 5,000, as needed"
+    )
     until: Literal["stable"] | None = Field(None, description="draw until the strongest words are stable")
     settle: bool = Field(False, description="in a stream: show what few samples say while more are drawn")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import limelight
+from conftest import small_model
 from limelight.core.progress import Silent
 from limelight.errors import Interrupted, ParameterError
 from limelight.explainers.sampling import budget
@@ -119,7 +120,7 @@ def test_an_interim_check_is_made_when_the_clock_ends_a_run(
 def test_methods_that_draw_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def plan(n_samples: Any, until: Any, seconds: Any) -> budget.Budget:
+    def plan(n_samples: Any, until: Any, seconds: Any, view: Any) -> budget.Budget:
         seen.append(seconds)
         return budget.Budget(300)
 
@@ -274,12 +275,140 @@ def test_the_chance_of_a_wrong_claim_is_divided_among_the_checks(monkeypatch: py
     levels: list[float] = []
     settled = budget.settled
 
-    def noted(weights: np.ndarray, covariance: np.ndarray, level: float) -> Any:
+    def noted(weights: np.ndarray, covariance: np.ndarray, level: float, **more: Any) -> Any:
         levels.append(level)
-        return settled(weights, covariance, level)
+        return settled(weights, covariance, level, **more)
 
     monkeypatch.setattr(budget, "settled", noted)
     limelight.explain(additive(HARD, 0.8), TEXT, "lime", until="stable", n_samples=5000, target="negative")
     assert levels
     # At 512, 1,024, 2,048, 4,096 and 5,000 samples, and where an interrupt may end it.
     assert levels == [budget.LEVEL / 6] * len(levels)
+
+
+# ── the default of a model that takes its time ────────────────────────────────────────────────────────────────────────
+
+DRAWS = ["lime", "shapley"]
+
+
+def _by_default(e: limelight.Explanation) -> tuple[Any, int]:
+    return e.diagnostics["stopped"], e.parameters["n_samples"]
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_a_slow_model_is_asked_as_often_as_its_answer_needs(method: str) -> None:
+    clear = limelight.explain(additive(CLEAR, 0.02), TEXT, method, target="negative")
+    assert _by_default(clear) == ("settled", STEP)
+    assert clear.notices[-1].startswith(f"stable after {STEP} samples")
+    assert clear.stderr is not None
+    rough = limelight.explain(additive(HARD, 0.8), TEXT, method, target="negative")
+    state, n = _by_default(rough)
+    assert state == "settled"
+    assert STEP < n < budget.DEFAULT_SAMPLES
+    assert rough.stderr is not None
+    assert rough.stderr.max() <= budget.PRECISE * np.abs(rough.weights).max()
+    assert rough.notices[-1] == f"stable after {n:,} samples: no standard error is above 0.05 of the largest weight"
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_the_default_ends_at_5000(method: str) -> None:
+    e = limelight.explain(additive(CLEAR, 8.0), TEXT, method, target="negative", seed=1)
+    assert _by_default(e) == ("samples", 5000)
+    assert e.notices[-1].startswith("5,000 samples, the most by default: ")
+    assert e.evaluations is not None
+    assert e.evaluations <= 5002
+    constant = limelight.explain(additive(0.0 * CLEAR, 0.0), TEXT, method, target="negative")
+    assert _by_default(constant) == ("samples", 5000)  # samples that are all alike say nothing of a rare one
+    old = limelight.explain(additive(CLEAR, 8.0), TEXT, method, target="negative", seed=1, n_samples=5000)
+    assert "stopped" not in old.diagnostics
+    assert (old.weights == e.weights).all()
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_the_default_is_repeated_by_its_seed_and_by_its_number(method: str) -> None:
+    one, again = (limelight.explain(additive(HARD), TEXT, method, target="negative", seed=3) for _ in range(2))
+    first, second = ({**e.to_dict(), "seconds": 0} for e in (one, again))
+    assert first == second
+    by_number = limelight.explain(additive(HARD), TEXT, method, target="negative", seed=3, **_repeating(one))
+    assert (by_number.weights == one.weights).all()
+    assert (by_number.stderr == one.stderr).all()
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_all_labels_of_the_default_are_precise_or_stable(method: str) -> None:
+    def answer(kept: np.ndarray) -> np.ndarray:
+        rough = np.where(kept, 1.0, -1.0).prod(axis=1) * 8.0
+        return np.stack([kept @ CLEAR, kept @ CLEAR[::-1] + rough, np.zeros(len(kept))], axis=1)
+
+    found = limelight.explain(Answering(answer), TEXT, method, target="all")
+    ended = [_by_default(e) for e in found]
+    assert len({n for _, n in ended}) == 1
+    alone = limelight.explain(Answering(answer), TEXT, method, target=found[0].target)
+    assert _by_default(alone)[1] < ended[0][1]
+
+
+def test_groups_have_the_default_too() -> None:
+    model = additive(CLEAR, 0.02)
+    text = ". ".join(part.capitalize() for part in (TEXT[:29], TEXT[30:]))
+    e = limelight.explain(model, text, "shapley", features=("sentences", "words"), target="negative")
+    state, n = _by_default(e)
+    assert state in ("settled", "tied")
+    assert STEP <= n < budget.DEFAULT_SAMPLES
+    assert e.groups is not None
+    assert e.groups.stderr is not None
+
+
+def test_noise_of_a_function_is_in_what_ends_its_run() -> None:
+    rng = np.random.default_rng(0)
+
+    def noisy(texts: list[str]) -> np.ndarray:
+        x = np.array([0.5 * ("aa" in t.split()) - 0.4 * ("bb" in t.split()) for t in texts])
+        p = 1.0 / (1.0 + np.exp(-x - rng.normal(size=len(texts))))
+        return np.stack([1 - p, p], axis=1)
+
+    e = limelight.explain(limelight.wrap(noisy, labels=["no", "yes"]), TEXT, "lime", target="yes")
+    _, n = _by_default(e)
+    assert n > STEP
+    assert e.diagnostics["noise"] > 0.5
+    assert e.stderr is not None
+    assert n == 5000 or e.stderr.max() <= budget.PRECISE * np.abs(e.weights).max()
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_an_interrupt_of_the_default_carries_what_was_reached(method: str) -> None:
+    with pytest.raises(Interrupted) as caught:
+        limelight.explain(additive(CLEAR, 8.0), TEXT, method, target="negative", progress=PressedAtOnce(6))
+    e = caught.value.explanation
+    assert e.diagnostics["stopped"] == "interrupted"
+    assert e.notices[-1] == f"interrupted after {e.parameters['n_samples']:,} samples of 5,000"
+
+
+class PressedAtOnce(Silent):
+    """Ctrl-C at the check with this number."""
+
+    def __init__(self, checks: int) -> None:
+        self._left = checks
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_a_cheap_model_is_asked_5000_times(method: str) -> None:
+    model = small_model()
+    text = " ".join(["good bad film plot great dull"] * 3)
+    options = {"features": "occurrences", "removal": "mask", "output": "probability"}
+    e = limelight.explain(model, text, method, **options)
+    old = limelight.explain(model, text, method, n_samples=5000, **options)
+    assert {**e.to_dict(), "seconds": 0} == {**old.to_dict(), "seconds": 0}
+    assert "stopped" not in e.diagnostics
+
+
+def test_what_seems_tied_costs_no_more_than_the_default() -> None:
+    weights = np.array([3.0, -2.5, 2.0, 1.0, 0.5, 0.49, *np.linspace(0.05, 0.0, 14)])
+    e = limelight.explain(additive(weights, 0.3), TEXT, "lime", target="negative", until="stable")
+    assert e.diagnostics["stopped"] == "tied"
+    assert e.parameters["n_samples"] <= 5000
+    assert "% of the largest weight apart" in e.notices[-1]

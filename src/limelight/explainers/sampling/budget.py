@@ -4,6 +4,10 @@ Samples are drawn in steps of fixed length, whatever ends the run, so that the s
 that was ended by the clock or by Ctrl-C is repeated by `n_samples` alone. Interim checks see whether the answer is
 stable: when the number of samples has doubled, and where the clock or Ctrl-C ends the run, which know nothing of the
 answer. The chance of a wrong claim, 5 %, is divided among all checks there may be.
+
+A model that takes its time is asked as often as its answer needs where nothing else is requested: until no standard
+error is above 5 % of the largest weight or the five strongest words are stable, 256 to 5,000 times. That is checked at
+nine totals, each √2 times the one before.
 """
 
 from __future__ import annotations
@@ -23,12 +27,15 @@ from limelight.errors import NumericalError, ParameterError, shown
 from limelight.explainers.method import Cut, Exact, Question, Sampled, Weights
 from limelight.explainers.output_game import NOISE_ALONE, OutputGame
 from limelight.explainers.sampling.sampler import Estimate, Sampler
+from limelight.models.interface import STEP, facts_of
 from limelight.statistics.stability import Settled, settled
 
 DEFAULT_SAMPLES = 5000
 MOST_SAMPLES = 100_000
 """Samples at which a run ends that nothing else has ended, unless n_samples says so."""
 LEVEL = 0.05
+PRECISE = 0.05
+"""Fraction of the largest weight that no standard error exceeds where a run ends by itself."""
 _FIRST_CHECK = 512
 _LONG = 30.0
 """Seconds from which the length of a run is announced."""
@@ -41,15 +48,21 @@ Stopped = Literal["samples", "complete", "settled", "tied", "limit", "time", "in
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a run: `limit` samples; before that, what `until` names, or `seconds`."""
+    """Limits of a run: `limit` samples; before that, what `until` names, or `seconds`.
+
+    `ends_itself`: the run ends where its answer is precise or stable, as nothing was requested of it. `thrifty`: a run
+    until stable calls words tied where going on would cost more than the default to no purpose.
+    """
 
     limit: int
     until: Until = None
     seconds: float | None = None
+    ends_itself: bool = False
+    thrifty: bool = False
 
     @classmethod
-    def of(cls, n_samples: int | None, until: Until, seconds: float | None) -> Budget:
-        """Budget from a method's options, checked."""
+    def of(cls, n_samples: int | None, until: Until, seconds: float | None, view: object = None) -> Budget:
+        """Budget from a method's options, checked; without a view, or for one that is cheap, it does not end itself."""
         if until is not None and until != "stable" and not (isinstance(until, float | int) and 0.0 < until < 1.0):
             raise ParameterError(
                 "until must be 'stable', or a fraction of the largest weight between 0 and 1, such as 0.02: got "
@@ -58,12 +71,15 @@ class Budget:
         if seconds is not None and not seconds > 0.0:
             raise ParameterError(f"seconds must be a number above 0: got {shown(seconds)}")
         otherwise = DEFAULT_SAMPLES if until is None and seconds is None else MOST_SAMPLES
-        return cls(otherwise if n_samples is None else whole_number("n_samples", n_samples, 2), until, seconds)
+        limit = otherwise if n_samples is None else whole_number("n_samples", n_samples, 2)
+        slow = view is not None and not facts_of(view).cheap
+        ends_itself = slow and n_samples is None and until is None and seconds is None
+        return cls(limit, until, seconds, ends_itself, thrifty=slow and until == "stable")
 
     @property
     def is_open(self) -> bool:
         """Whether anything but the number of samples may end the run."""
-        return self.until is not None or self.seconds is not None
+        return self.until is not None or self.seconds is not None or self.ends_itself
 
     def totals(self, step: int) -> list[int]:
         """Totals at which a run may end: multiples of a step that doubles whenever a total has, and the limit.
@@ -77,11 +93,11 @@ class Budget:
         return [*totals, self.limit]
 
     def checks(self, first: int, step: int) -> set[int]:
-        """Totals of the interim checks: about doubled from one to the next, and the limit."""
-        totals, checks, n = self.totals(step), {self.limit}, first
+        """Totals of the interim checks: about doubled from one to the next, or times √2; and the limit."""
+        totals, checks, n = self.totals(step), {self.limit}, float(first)
         while n < self.limit:
             checks.add(totals[bisect.bisect_left(totals, n)])
-            n *= 2
+            n *= math.sqrt(2.0) if self.ends_itself else 2.0
         return checks
 
 
@@ -109,7 +125,9 @@ class Run:
 
     def _state(self, i: int) -> tuple[str, Settled | None]:
         found = self.per_output[i] if self.per_output else None
-        return self.stopped if found is None or found.state == "open" else found.state, found
+        if found is None or found.state == "open":
+            return self.stopped, None if self.stopped == "settled" else found  # precise, though not stable
+        return found.state, found
 
     def notices(self, i: int) -> tuple[str, ...]:
         """Why the run ended, in words."""
@@ -123,14 +141,17 @@ class Run:
         if state == "settled" and found is not None:
             return (f"stable after {drawn}: the {found.of} strongest and their signs, at 95 %",)
         if state == "settled":
-            return (f"stable after {drawn}: no standard error is above {until:g} of the largest weight",)
+            part = PRECISE if until is None else until
+            return (f"stable after {drawn}: no standard error is above {part:g} of the largest weight",)
         if state == "tied" and found is not None:
             rest = f"{len(found.words)} of the {found.of} strongest are stable, the rest as good as equal to others"
-            return (f"tied after {drawn}: {rest} (less than 5 % of the largest weight apart)",)
+            return (f"tied after {drawn}: {rest} (less than {found.apart} % of the largest weight apart)",)
         if state == "complete":
             return ("every combination of features was asked: nothing is left to chance",)
         if state == "time" and until is None:
             return (f"stopped after {self.budget.seconds:g} seconds, with {drawn}",)
+        if state == "samples" and found is not None:
+            return (f"{drawn}, the most by default: {len(found.words)} of the {found.of} strongest are stable",)
         return ()
 
     def warnings(self, i: int) -> tuple[str, ...]:
@@ -158,7 +179,7 @@ def sampled_weights(
     *,
     usable: int,
     first_check: int,
-    step: int | None = None,
+    least_step: int = 0,
     memory: float = 0.0,
     groups: Floats | None = None,
 ) -> list[Weights]:
@@ -197,7 +218,8 @@ def sampled_weights(
     run = draw(
         sampler,
         budget,
-        step=game.step if step is None else step,
+        # A run that ends itself is checked at the same totals on every device.
+        step=max(min(game.step, STEP) if budget.ends_itself else game.step, least_step),
         usable=usable,
         first_check=first_check,
         progress=first.progress,
@@ -241,10 +263,10 @@ def draw(
     Neither the clock nor an interrupt can end it before there are `usable` samples; an interrupt is then an interrupt
     and no more. `memory`: bytes that all samples take. `watch` is called at each interim check that does not end it.
     """
-    started, checked = time.monotonic(), budget.until is not None or watch is not None
-    checks = budget.checks(max(first_check, _FIRST_CHECK), step) if checked else set()
+    started, checked = time.monotonic(), budget.until is not None or budget.ends_itself or watch is not None
+    checks = budget.checks(max(first_check, STEP if budget.ends_itself else _FIRST_CHECK), step) if checked else set()
     per_output: tuple[Settled, ...] = ()
-    stopped: Stopped = "limit" if budget.is_open else "samples"
+    stopped: Stopped = "limit" if budget.is_open and not budget.ends_itself else "samples"
     longest, level, seen = 0.0, LEVEL / (len(checks) + 1), 0
     # Where all coalitions are asked anyway, or are hardly more than a step, there is one step.
     at_once = sampler.coalitions <= (min(4 * step, budget.limit) if budget.is_open else budget.limit)
@@ -260,7 +282,7 @@ def draw(
             if n == step:
                 _announce(progress, budget, longest, n, memory)
             if n in checks:
-                (per_output, is_stable), seen = _checked(sampler, budget.until, level), sampler.n
+                (per_output, is_stable), seen = _checked(sampler, budget, level), sampler.n
                 if per_output:
                     least = min(len(own.words) for own in per_output)
                     progress.advance(0, f"{least} of {per_output[0].of} stable")
@@ -280,22 +302,29 @@ def draw(
             raise
         stopped = "interrupted"
     if stopped in ("time", "interrupted") and seen < sampler.n >= first_check:
-        per_output, is_stable = _checked(sampler, budget.until, level)
+        per_output, is_stable = _checked(sampler, budget, level)
         stopped = "settled" if is_stable and stopped == "time" else stopped
     return Run(stopped, sampler.n, budget, per_output)
 
 
-def _checked(sampler: Sampler, until: Until, level: float) -> tuple[tuple[Settled, ...], bool]:
-    """Interim check: what is stable of each output, and whether all is."""
-    if until is None:
+def _checked(sampler: Sampler, budget: Budget, level: float) -> tuple[tuple[Settled, ...], bool]:
+    """Interim check: what is stable of each output, and whether all is, or is precise where a run ends itself."""
+    if budget.until is None and not budget.ends_itself:
         return (), False
-    estimate = sampler.estimate()
-    if until != "stable":
+    estimate, part = sampler.estimate(), PRECISE if budget.ends_itself else budget.until
+    precise = np.zeros(estimate.values.shape[1], dtype=bool)
+    if isinstance(part, float | int):
         largest = np.abs(estimate.values).max(axis=0, initial=0.0)
-        return (), bool((estimate.stderr.max(axis=0, initial=0.0) <= until * largest).all())
-    outputs = range(estimate.values.shape[1])
-    found = tuple(settled(estimate.values[:, i], estimate.covariance(i), level) for i in outputs)
-    return found, all(own.state != "open" for own in found)
+        precise = estimate.stderr.max(axis=0, initial=0.0) <= part * largest
+        if budget.ends_itself:
+            precise &= largest > 0.0  # samples that are all alike say nothing of a rare one
+        if precise.all() or not budget.ends_itself:
+            return (), bool(precise.all())
+    thrifty = budget.thrifty and 2 * sampler.n > DEFAULT_SAMPLES  # the next check would be beyond the default
+    found = tuple(
+        settled(estimate.values[:, i], estimate.covariance(i), level, thrifty=thrifty) for i in range(len(precise))
+    )
+    return found, all(own.state != "open" or is_precise for own, is_precise in zip(found, precise, strict=True))
 
 
 def _announce(progress: Progress, budget: Budget, seconds: float, n: int, memory: float) -> None:
