@@ -35,8 +35,6 @@ from limelight.storage.labelled_texts import read_texts
 from official import machine
 
 SAMPLES, INSIDE, TOP = 5000, 1.96, 5
-RECORDED = 8000
-"""Of each method and text."""
 LARGE_SEED = 10**6
 
 
@@ -74,7 +72,7 @@ def record(given: argparse.Namespace) -> None:
             arrays[f"text_{i}"] = np.frombuffer(text.encode(), dtype=np.uint8)
             lime, pairs = LimeSampler(ask, d, LARGE_SEED, 0.25, 1.0), PairedShapley(ask, d, LARGE_SEED)
             for name, sampler in (("lime", lime), ("pairs", pairs)):
-                sampler.extend(RECORDED)
+                sampler.extend(given.samples)
                 kept, outputs = asked[-1]
                 arrays[f"{name}_kept_{i}"], arrays[f"{name}_output_{i}"] = np.packbits(kept, axis=1), outputs
             arrays[f"none_all_{i}"] = np.array([pairs.nothing[0], pairs.everything[0]])
@@ -214,6 +212,7 @@ def main() -> None:
     recording.add_argument("games", type=Path)
     recording.add_argument("--words", default="15,30")
     recording.add_argument("--texts", type=int, default=6)
+    recording.add_argument("--samples", type=int, default=8000, help="of each method and text")
     recording.add_argument("--seed", type=int, default=26, help="of the choice of texts")
     showing = doing.add_parser("show")
     showing.add_argument("games", type=Path)
