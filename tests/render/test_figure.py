@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 from limelight.core.sanitize import visible
 from limelight.errors import InputError, ParameterError
 from limelight.explanation.result import Comparison
+from limelight.render.figure.axes import new_figure
 from limelight.render.figure.figure import Plot, figure_of, written
 from limelight.render.figure.letters import BOX, drawable, fitted, runs_leftwards, width
 from limelight.render.palette import LIGHT, Shade, hex_of
+from limelight.render.row_model import row_models
 from render.samples import comparison_of
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -124,10 +127,11 @@ def test_all_that_can_be_explained_is_drawn() -> None:
     assert {"stars", "3.25", "raises", "lowers"} <= set(texts(figure_of(value)))
     labels = ("a", "b", "c")
     every = [e for own in labels for e in comparison_of("so", [1.0], labels=labels, target=own)]
-    assert {"a", "b", "c", "explained"} <= set(texts(figure_of(every)))
+    assert {"LIME: a", "LIME: b", "LIME: c", "explained"} <= set(texts(figure_of(every)))
     long = comparison_of(" ".join(f"w{i}" for i in range(70)), methods=("gxi", "shapley"))
     assert texts(figure_of(long)).count("w5") == 1
-    assert texts(figure_of(comparison_of("w5 w6", methods=("gxi", "shapley")))).count("w5") == 2
+    # In the sentence, and in both rows.
+    assert texts(figure_of(comparison_of("w5 w6", methods=("gxi", "shapley")))).count("w5") == 3
 
 
 def test_nothing_is_outside_the_figure() -> None:
@@ -165,6 +169,43 @@ def test_same_explanation_same_bytes(format: Any) -> None:
     assert not re.search(rb"20\d\d-\d\d-\d\d|CreationDate", first)
 
 
+def test_every_pdf_has_true_type_letters() -> None:
+    figure = figure_of(comparison_of("A fine film."))
+    other = new_figure(2, 2)
+    other.text(0.5, 0.5, "letters")
+    for own in (figure, other):
+        with matplotlib.rc_context({"pdf.fonttype": 3}):
+            own.savefig(place := io.BytesIO(), format="pdf")
+        assert b"CIDFontType2" in place.getvalue()
+        assert b"Type3" not in place.getvalue()
+
+
+def test_titles_are_whole_and_say_method_and_question() -> None:
+    labels = ("a rather long name of a label", "b", "c")
+    asked = {"labels": labels, "target": labels[0], "against": "b", "methods": ("lime", "gxi", "shapley")}
+    figure = figure_of(comparison_of("so good", parameters={"output": "logit"}, **asked))
+    titles = [" ".join(axis._right_title.get_text().split()) for axis in figure.axes]
+    assert titles == ["LIME (approximate)", "G×I (no sampling)", "Shapley (no sampling)"]
+    said = " ".join(own for own in texts(figure) if own.strip())
+    assert f"Why {labels[0]} rather than b?" in said
+    assert f"logit: that of {labels[0]} less that of b" in said
+    every = [e for own in labels for e in comparison_of("so", [1.0], labels=labels, target=own, methods=("shapley",))]
+    titles = [" ".join(axis._right_title.get_text().split()) for axis in figure_of(every).axes]
+    assert titles == [f"Shapley: {own} (no sampling)" for own in labels]
+
+
+def test_panels_and_rows_of_one_unit_share_one_scale() -> None:
+    weak, strong = (
+        comparison_of("so good", [own, -own], methods=("shapley",), parameters={"output": "logit"})[0]
+        for own in (0.1, 1.0)
+    )
+    other = comparison_of("so good", [0.2, 0.1], methods=("rollout",))[0]
+    first, second, third = (axis.get_xlim() for axis in figure_of([weak, strong, other]).axes)
+    assert first == second != third
+    levels = [[shade.level for shade in model.shades] for model in row_models([weak, strong, other])]
+    assert levels == [[2, 2], [20, 20], [20, 10]]
+
+
 def test_letters_are_shapes_in_svg() -> None:
     svg = written(figure_of(comparison_of("A fine film.")), "svg")
     assert b"<image" not in svg
@@ -187,6 +228,7 @@ def settings():  # as they are kept: to read the backend would choose one
     return {name: dict.__getitem__(matplotlib.rcParams, name) for name in dict.keys(matplotlib.rcParams)}
 before = settings()
 from render.samples import comparison_of
+from limelight.render.figure.axes import new_figure
 from limelight.render.figure.figure import written
 written(comparison_of("so good").plot(), "svg")
 assert settings() == before

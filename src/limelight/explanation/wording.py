@@ -65,7 +65,7 @@ def contrast_in_words(explanation: Explanation) -> str | None:
     less = f"{other:+.3f}" if other >= 0.0 else f"({other:+.3f})"
     return (
         f"weights are in units of the {output}: that of {explanation.target} less that of {against}, "
-        f"{own:+.3f} - {less.removeprefix('+')} = {own - other:+.3f}"
+        + f"{own:+.3f} − {less.removeprefix('+')} = {own - other:+.3f}".replace("-", "−")
     )
 
 

@@ -139,8 +139,11 @@ def hue_of(explanation: Explanation, weight: float) -> Hue:
     return "blue" if is_second == (weight >= 0) else "orange"
 
 
-def shades(explanation: Explanation, weights: Floats, significant: npt.NDArray[np.bool_]) -> list[Shade]:
-    """How each of these weights is drawn: those of features or of groups, relative to the largest of them.
+def shades(
+    explanation: Explanation, weights: Floats, significant: npt.NDArray[np.bool_], scale: float = 0.0
+) -> list[Shade]:
+    """How each of these weights is drawn: those of features or of groups, relative to the largest of them, or to
+    `scale` where rows of one unit share one.
 
     What is significant has at least level 1, and the rest none. Where all words together barely move the model, none
     has more than level 1.
@@ -148,7 +151,7 @@ def shades(explanation: Explanation, weights: Floats, significant: npt.NDArray[n
     if explanation.stated.barely_moves:
         return [Shade(hue_of(explanation, float(w)), int(own)) for w, own in zip(weights, significant, strict=True)]
     finite = np.where(np.isfinite(weights) & significant, weights, 0.0)
-    largest = float(np.abs(finite).max(initial=0.0))
+    largest = max(float(np.abs(finite).max(initial=0.0)), scale)
     return [
         Shade(hue_of(explanation, w), max(round(abs(w) / largest * LEVELS), 1) if w else 0) for w in map(float, finite)
     ]

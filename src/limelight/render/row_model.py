@@ -17,6 +17,7 @@ from limelight.core.arrays import Floats
 from limelight.core.sanitize import visible
 from limelight.explanation.result import Explanation, GroupWeights
 from limelight.explanation.significance import Significance
+from limelight.explanation.units import largest, together
 from limelight.explanation.wording import asked_in_words
 from limelight.render.numbers import Digits
 from limelight.render.palette import Shade, shades
@@ -100,9 +101,15 @@ class RowModel:
         return sorted(chosen, key=lambda j: -self.weights.weights[j]) if order == "signed" else chosen
 
 
-def row_model(explanation: Explanation) -> RowModel:
-    """The features of an explanation."""
-    return _model(explanation, explanation, explanation.significance, explanation.stated.unknown, 0)
+def row_model(explanation: Explanation, scale: float = 0.0) -> RowModel:
+    """The features of an explanation; the deepest colour is that of its largest weight, or of a larger `scale`."""
+    return _model(explanation, explanation, explanation.significance, explanation.stated.unknown, 0, scale)
+
+
+def row_models(explanations: Sequence[Explanation]) -> list[RowModel]:
+    """The features of explanations that stand together: those of one unit share one scale."""
+    scales = together(explanations, [largest(explanation) for explanation in explanations])
+    return [row_model(explanation, scale) for explanation, scale in zip(explanations, scales, strict=True)]
 
 
 def group_model(explanation: Explanation) -> RowModel | None:
@@ -123,11 +130,12 @@ def _model(
     own: Significance,
     unknown: frozenset[int],
     level: int,
+    scale: float = 0.0,
 ) -> RowModel:
     # The kind of features may be "words in sentences".
     kinds = str(explanation.parameters.get("features", "words")).split(" in ", 1)
     thing = _THINGS.get(kinds[level] if level < len(kinds) else "", ("feature", "group")[level])
-    colours = shades(explanation, weights.weights, own.significant)
+    colours = shades(explanation, weights.weights, own.significant, scale)
     return RowModel(weights, own, colours, unknown, Digits.of(weights), explanation.signed, thing)
 
 

@@ -18,7 +18,10 @@ _STYLE: Any = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,
 }
+TRUE_TYPE: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
+"""Letters that can be searched and edited, as journals ask for, whatever the caller's settings are."""
 
 
 @contextlib.contextmanager
@@ -40,6 +43,6 @@ def our_style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> Any:
     """A figure that belongs to nobody but its caller: no window is opened, no backend chosen."""
-    from matplotlib.figure import Figure
+    from limelight.render.figure.true_type import TrueTypeFigure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return TrueTypeFigure(figsize=(width, height), layout="constrained")

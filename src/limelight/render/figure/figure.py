@@ -6,6 +6,7 @@ Needs matplotlib, but not pyplot: no window, no backend and none of matplotlib's
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,8 +16,8 @@ import numpy as np
 from limelight.core.arrays import Floats, whole_number
 from limelight.errors import InputError
 from limelight.explanation.result import Explanation
-from limelight.explanation.wording import accuracy_in_words, ending_of, notices_of
-from limelight.render.numbers import said_of_winner
+from limelight.explanation.units import together, unit_of
+from limelight.explanation.wording import accuracy_briefly, asked_in_words, contrast_in_words, ending_of, notices_of
 from limelight.render.palette import LEVELS, LIGHT, Rgb, Shade, hex_of, hue_of, legend
 from limelight.render.pieces import BREAK, SPACE, Piece, order_of, owners_of, shown_pieces, texts_of
 from limelight.render.row_model import (
@@ -25,18 +26,19 @@ from limelight.render.row_model import (
     Order,
     RowModel,
     group_model,
-    row_model,
-    row_names,
+    row_models,
     to_be_seen_once,
 )
+from limelight.render.sentence import sentence
 
 try:
     import matplotlib
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
-    from limelight.render.figure.letters import BOX, drawable, families, fitted, runs_leftwards, width
+    from limelight.render.figure.axes import TRUE_TYPE
+    from limelight.render.figure.letters import BOX, drawable, families, fitted, runs_leftwards, width, wrapped
+    from limelight.render.figure.true_type import TrueTypeFigure
 except ImportError as error:
     raise InputError('drawing needs matplotlib: pip install "limelight[figures]"') from error
 
@@ -52,6 +54,8 @@ _LINE, _SMALL_LINE = 0.22, 0.16
 _GAP = 0.18
 _BAR = 0.19
 """Inches for one bar."""
+_TITLE_LINE = 0.125
+"""Inches for one line of a panel's title."""
 _COLUMNS = 3
 _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -60,7 +64,7 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-class Plot(Figure):
+class Plot(TrueTypeFigure):
     """A figure that a notebook shows without pyplot."""
 
     def draw(self, renderer: Any) -> None:
@@ -83,20 +87,21 @@ def figure_of(explanations: Sequence[Explanation], *, top: int = 10, order: Orde
     if len({explanation.text for explanation in explanations}) > 1:
         raise InputError("a figure shows one text, and these are explanations of several: draw one figure for each")
     drawing = _Drawing()
-    _headline(drawing, explanations[0])
-    _texts(drawing, explanations)
+    models = row_models(explanations)
+    _headline(drawing, explanations, models)
+    _texts(drawing, explanations, models)
     _legend(drawing, explanations)
-    draw_bars = _bars(drawing, explanations, top, order)
+    draw_bars = _bars(drawing, explanations, models, top, order)
     _remarks(drawing, explanations)
     figure = drawing.figure()
     draw_bars(figure, drawing.height)
     return figure
 
 
-def written(figure: Figure, format: Format) -> bytes:
+def written(figure: Any, format: Format) -> bytes:
     """The figure as a file: the same bytes for the same figure."""
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "limelight", "pdf.fonttype": 42}):
+    with matplotlib.rc_context({"svg.hashsalt": "limelight", **TRUE_TYPE}):
         figure.savefig(buffer, format=format, dpi=200, metadata=_METADATA[format])
     return buffer.getvalue()
 
@@ -202,33 +207,52 @@ def _words(text: str, **look: Any) -> list[_Run]:
 # ── what is shown ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _headline(drawing: _Drawing, explanation: Explanation) -> None:
-    prediction = explanation.prediction
-    says = f"{prediction.label} · {said_of_winner(prediction)}"
-    if prediction.kind == "multi-label":
-        says = ", ".join(prediction.assigned) or "none of the labels"
-    drawing.flow(_words(f"The model says: {says}", bold=True))
+def _headline(drawing: _Drawing, explanations: Sequence[Explanation], models: Sequence[RowModel]) -> None:
+    """The sentence; then what is explained, where that is not the label that the model gives."""
+    chosen = to_be_seen_once(explanations)
+    first, prediction = explanations[chosen], explanations[chosen].prediction
+    runs = [*_words("The model says:", ink=LIGHT.quiet)]
+    for part in sentence(first):
+        shade = _NO_COLOUR if part.feature is None else models[chosen].shades[part.feature]
+        runs += [
+            _Run(SPACE if own.isspace() else drawable(own), shade=shade, bold=part.is_label)
+            for own in re.split(r"(\s+)", part.text)
+            if own
+        ]
+    drawing.flow(runs)
+    asked = dict.fromkeys(asked_in_words(own) for own in explanations)
+    if len(asked) == 1 and prediction.kind != "regression" and asked.keys() != {prediction.label}:
+        drawing.flow(_words(f"Why {next(iter(asked))}?", bold=True))
 
 
-def _texts(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
+def _names(explanations: Sequence[Explanation]) -> list[str]:
+    """The method of each, and what was asked where that differs."""
+    if len({asked_in_words(own) for own in explanations}) == 1:
+        return [own.method_label for own in explanations]
+    return [f"{own.method_label}: {asked_in_words(own)}" for own in explanations]
+
+
+def _texts(drawing: _Drawing, explanations: Sequence[Explanation], models: Sequence[RowModel]) -> None:
     """The text by each explanation; a long one by one of them."""
     is_long = len(order_of(explanations[0])) > LONG_TEXT
-    names = row_names(explanations)
+    names = _names(explanations)
     drawing.skip(_GAP / 2)
     for i in [to_be_seen_once(explanations)] if is_long else range(len(explanations)):
         explanation, top = explanations[i], drawing.height
-        drawing.flow([_Run(fitted(drawable(names[i]), _NAME - 0.2, _SMALL, bold=True), bold=True, size=_SMALL)])
-        drawing.height = top
+        for line in wrapped(drawable(names[i]), _NAME - 0.2, _SMALL, bold=True):
+            drawing.flow([_Run(line, bold=True, size=_SMALL)], line=_SMALL_LINE)
+        below_name, drawing.height = drawing.height, top
         for side, parts in enumerate(shown_pieces(explanation)):
-            runs, text = list(_coloured(explanation, parts, is_long=is_long)), explanation.text
+            runs, text = list(_coloured(explanation, models[i], parts, is_long=is_long)), explanation.text
             if not isinstance(text, str):
                 runs = [_Run(SIDES[side], ink=LIGHT.quiet, size=_SMALL), _Run(SPACE), *runs]
             drawing.flow(runs, left=_NAME, leftwards=runs_leftwards(text if isinstance(text, str) else text[side]))
+        drawing.height = max(drawing.height, below_name)
         drawing.skip(0.04)
 
 
-def _coloured(explanation: Explanation, parts: Sequence[Piece], *, is_long: bool) -> Iterator[_Run]:
-    words, groups, owner = row_model(explanation), group_model(explanation), owners_of(explanation)
+def _coloured(explanation: Explanation, words: RowModel, parts: Sequence[Piece], *, is_long: bool) -> Iterator[_Run]:
+    groups, owner = group_model(explanation), owners_of(explanation)
     at: int | None = None
     for piece in parts:
         if piece.feature is None:
@@ -252,7 +276,7 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     for hue, meaning in legend(explanations):
         runs += [_Run("  ", Shade(hue, LEVELS * step // 4), size=_SMALL) for step in (1, 2, 3, 4)]
         runs += [_Run(SPACE, size=_SMALL), *_words(meaning, **small), _Run("   ", **small)]
-    levels = [row_model(explanation) for explanation in explanations]
+    levels = row_models(explanations)
     if not all(level.significant.all() for level in levels):
         runs += [*_words("without colour, empty bars: not distinguishable from 0", **small), _Run("   ", **small)]
     if any(level.unknown for level in levels):
@@ -265,8 +289,11 @@ def _legend(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
 
 def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
     """Notices, verdicts and missing letters: all that a reader must know."""
-    names = row_names(explanations)
+    names = _names(explanations)
     said = notices_of(explanations, names)
+    for contrast in dict.fromkeys(map(contrast_in_words, explanations)):
+        if contrast is not None:
+            said.insert(0, contrast[0].upper() + contrast[1:])
     for name, explanation in zip(names, explanations, strict=True):
         if (ending := ending_of(explanation)) is not None:
             said.append(f"{name}: {ending}")
@@ -282,31 +309,51 @@ def _remarks(drawing: _Drawing, explanations: Sequence[Explanation]) -> None:
 
 
 def _bars(
-    drawing: _Drawing, explanations: Sequence[Explanation], top: int, order: Order
-) -> Callable[[Figure, float], None]:
-    """A panel per explanation, in as many rows as are needed. Room for them is taken from the drawing; what is given
-    draws them into a figure of some height."""
+    drawing: _Drawing, explanations: Sequence[Explanation], models: Sequence[RowModel], top: int, order: Order
+) -> Callable[[Plot, float], None]:
+    """A panel per explanation, in as many rows as are needed, those of one unit on one scale. Room for them is taken
+    from the drawing; what is given draws them into a figure of some height."""
     columns = min(_COLUMNS, len(explanations))
+    column = (_WIDTH - 0.1) / columns
+    titles = [_title(*own, column - 0.2) for own in zip(_names(explanations), explanations, strict=True)]
+    above = 0.2 + _TITLE_LINE * max(map(len, titles))
     height = _BAR * max(min(top, len(explanations[0])), 1)
-    begin, pitch = drawing.height + _GAP, height + 0.78
+    begin, pitch = drawing.height + _GAP, height + above + 0.46
     drawing.skip(_GAP + -(-len(explanations) // columns) * pitch)
+    chosen = [model.ordered(order, top) for model in models]
+    lows, highs = zip(*(_ends(model, own) for model, own in zip(models, chosen, strict=True)), strict=True)
+    lowest, highest = together(explanations, [-low for low in lows]), together(explanations, highs)
 
-    def draw(figure: Figure, whole: float) -> None:
-        column = (_WIDTH - 0.1) / columns
-        for i, (name, explanation) in enumerate(zip(row_names(explanations), explanations, strict=True)):
+    def draw(figure: Plot, whole: float) -> None:
+        for i, (explanation, model) in enumerate(zip(explanations, models, strict=True)):
             row, place = divmod(i, columns)
-            model = row_model(explanation)
-            chosen = model.ordered(order, top)
-            words = [fitted(drawable(model.names[j]), 0.5 * column, _SMALL) for j in chosen]
+            words = [fitted(drawable(model.names[j]), 0.5 * column, _SMALL) for j in chosen[i]]
             left = place * column + max((width(word, _SMALL) for word in words), default=0.0) + 0.15
-            bottom = whole - begin - row * pitch - 0.32 - height
+            bottom = whole - begin - row * pitch - above - height
             right = (place + 1) * column - 0.12
             axis = figure.add_axes((left / _WIDTH, bottom / whole, (right - left) / _WIDTH, height / whole))
-            _panel(axis, explanation, model, chosen, words)
-            title = fitted(drawable(f"{name} ({accuracy_in_words(explanation)})"), column - 0.2, _SMALL)
+            _panel(axis, explanation, model, chosen[i], words)
+            margin = 0.05 * (highest[i] + lowest[i])
+            if unit_of(explanation) is not None and margin > 0.0:
+                axis.set_xlim(-lowest[i] - margin * (lowest[i] > 0.0), highest[i] + margin * (highest[i] > 0.0))
+            title = "\n".join(titles[i])
             axis.set_title(title, fontsize=_SMALL, loc="right", pad=4, color=hex_of(LIGHT.ink), **_plainly())
 
     return draw
+
+
+def _title(name: str, explanation: Explanation, room: float) -> list[str]:
+    """The name whole, in as many lines as it takes, and how the weights were computed."""
+    computed = drawable(accuracy_briefly(explanation))
+    whole = f"{drawable(name)} ({computed})"
+    return [whole] if width(whole, _SMALL) <= room else [*wrapped(drawable(name), room, _SMALL), f"({computed})"]
+
+
+def _ends(model: RowModel, chosen: Sequence[int]) -> tuple[float, float]:
+    """The ends of the bars and of their whiskers; 0 is among them."""
+    weights = _drawable_numbers(model.weights.weights[chosen])
+    half = _drawable_numbers(model.half_widths[chosen])
+    return min(float((weights - half).min(initial=0.0)), 0.0), max(float((weights + half).max(initial=0.0)), 0.0)
 
 
 def _panel(axis: Any, explanation: Explanation, model: RowModel, order: list[int], words: Sequence[str]) -> None:

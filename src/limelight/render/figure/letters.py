@@ -78,6 +78,21 @@ def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
     return text[:fits].rstrip() + CUT
 
 
+def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """A drawable text in lines of at most so many inches, broken between words, and within those that are longer."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and width(f"{lines[-1]} {word}", size, bold=bold) <= room:
+            lines[-1] += f" {word}"
+            continue
+        while len(word) > 1 and width(word, size, bold=bold) > room:
+            fits = max(int(len(word) * room / width(word, size, bold=bold)) - 1, 1)
+            lines.append(word[:fits])
+            word = word[fits:]
+        lines.append(word)
+    return lines
+
+
 def runs_leftwards(text: str) -> bool:
     """Whether a text is written from right to left: by its first letter that has a direction."""
     for letter in text:

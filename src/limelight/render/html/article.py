@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.explanation.result import Explanation, Prediction
 from limelight.explanation.significance import ABOUT_INTERVALS
+from limelight.explanation.units import together, unit_of
 from limelight.explanation.wording import (
     accuracy_briefly,
     accuracy_in_words,
@@ -21,12 +22,12 @@ from limelight.explanation.wording import (
     ending_of,
     notices_of,
 )
-from limelight.render.html.escaping import isolated, number, numbers_in, safe, shortened
+from limelight.render.html.escaping import isolated, number, safe, shortened
 from limelight.render.html.text import HtmlText, coloured
 from limelight.render.numbers import diagnosis, percent, said_of_winner, short, times
 from limelight.render.palette import LEVELS, Shade, hue_of, legend
 from limelight.render.pieces import order_of, unread
-from limelight.render.row_model import LONG_TEXT, Order, RowModel, by_family, levels_of, to_be_seen_once
+from limelight.render.row_model import LONG_TEXT, Order, RowModel, by_family, row_models, to_be_seen_once
 from limelight.render.sentence import Part, sentence
 
 _BETWEEN = '<i class="between"> · </i>'
@@ -124,13 +125,16 @@ def _asked(explanations: Sequence[Explanation], setting: Setting, *, alone: bool
     order = order_of(first)
     inline = setting.level is None
     is_long = len(order) > LONG_TEXT
-    drawn = [HtmlText.of(explanation, inline=inline, aligned=not is_long) for explanation in explanations]
+    drawn = [
+        HtmlText.of(explanation, inline=inline, aligned=not is_long, words=words)
+        for explanation, words in zip(explanations, row_models(explanations), strict=True)
+    ]
     yield '<div class="asked">'
     yield setting.heading(1, f"Why {isolated(asked_in_words(first))}?", "question")
     if not alone:
         yield f'<p class="lead">{_sentence(explanations[chosen], setting)}</p>'
     if (contrast := contrast_in_words(first)) is not None:
-        yield f'<p class="quiet">{numbers_in(contrast[0].upper() + contrast[1:]).replace(" - ", " − ")}</p>'
+        yield f'<p class="quiet">{safe(contrast[0].upper() + contrast[1:])}</p>'
     yield from _warnings(explanations[chosen])
     given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
     yield f'<div class="rows leading"{given}>'
@@ -178,7 +182,7 @@ def _warnings(explanation: Explanation) -> Iterator[str]:
 
 def _strongest_words(own: HtmlText, setting: Setting) -> Iterator[str]:
     """The strongest words as markup; those of the outer level first, where there are two."""
-    levels = levels_of(own.explanation)
+    levels = [*([] if own.groups is None else [own.groups]), own.words]
     if not any(level.significant.any() for level in levels):
         yield own.words.none_significant
     for level in levels:
@@ -199,7 +203,9 @@ def _legend(drawn: Sequence[HtmlText], *, inline: bool) -> Iterator[str]:
         steps = range(LEVELS // 4, LEVELS + 1, LEVELS // 4)
         swatch = "".join(coloured("\u2002", Shade(hue, step), inline=inline) for step in steps)
         yield f"{swatch} {isolated(meaning)}{' (underlined unless faint)' if hue == 'orange' else ''}"
-    yield "the deeper, the larger within its row"
+    units = [unit for explanation in explanations if (unit := unit_of(explanation)) is not None]
+    shared = "; rows of one unit share one scale" if len(set(units)) < len(units) else " within its row"
+    yield f"the deeper, the larger{shared}"
     if any(not own.words.significant.all() for own in drawn):
         noise = " (of the coloured words of a sampled row at most 5 % are expected to be noise)" if sampled else ""
         yield f"without colour: not distinguishable from 0{noise}"
@@ -222,16 +228,20 @@ def text_row(own: HtmlText, m: int, warned: str = "see its warning beside its st
     )
 
 
-def _cells(explanation: Explanation, model: RowModel) -> Iterator[str]:
-    """The weights of one method as a table shows them: numbers with bars, and the intervals on these."""
+def _reach(model: RowModel) -> float:
+    """The end of the longest interval."""
     reach = np.abs(model.weights.weights) + np.nan_to_num(model.half_widths)
-    longest = float(reach[np.isfinite(reach)].max(initial=0.0))
+    return float(reach[np.isfinite(reach)].max(initial=0.0))
+
+
+def _cells(explanation: Explanation, model: RowModel, longest: float) -> Iterator[str]:
+    """The weights of one method as a table shows them: numbers with bars, and the intervals on these."""
     for j in range(len(model)):
         weight, half_width = float(model.weights.weights[j]), float(model.half_widths[j])
         look = hue_of(explanation, weight)[0] if model.significant[j] else "x"
         bar = ""
         if np.isfinite(weight) and longest > 0.0:
-            # Hundredths of the longest bar of the column.
+            # Hundredths of the longest bar among columns of its unit.
             interval = f";--i:{100 * half_width / longest:.0f}" if np.isfinite(half_width) else ""
             bar = f' style="--v:{100 * weight / longest:.0f}{interval}"'
         yield f'<td class="{look}"{bar}>{number(model.written(j))}</td>'
@@ -240,7 +250,9 @@ def _cells(explanation: Explanation, model: RowModel) -> Iterator[str]:
 def _numbers(title: str, kind: str, columns: Sequence[tuple[Explanation, RowModel]]) -> list[str]:
     _, first = columns[0]
     heads = [first.thing, *(isolated(explanation.method_label) for explanation, _ in columns)]
-    cells = map("".join, zip(*(_cells(*column) for column in columns), strict=True))
+    longest = together([explanation for explanation, _ in columns], [_reach(model) for _, model in columns])
+    drawn = (_cells(*column, own) for column, own in zip(columns, longest, strict=True))
+    cells = map("".join, zip(*drawn, strict=True))
     return _table(title, kind, heads, zip(first.names, cells, strict=True))
 
 

@@ -38,8 +38,9 @@ class HtmlText:
     aligned: bool
 
     @classmethod
-    def of(cls, explanation: Explanation, *, inline: bool, aligned: bool) -> HtmlText:
-        return cls(explanation, row_model(explanation), group_model(explanation), inline, aligned)
+    def of(cls, explanation: Explanation, *, inline: bool, aligned: bool, words: RowModel | None = None) -> HtmlText:
+        """`words`: as they are drawn beside other explanations, on one scale."""
+        return cls(explanation, words or row_model(explanation), group_model(explanation), inline, aligned)
 
     def feature(self, text: str, j: int) -> str:
         """One feature in its colour: a word, or a shortened sentence."""
