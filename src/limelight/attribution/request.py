@@ -124,8 +124,8 @@ class Request:
         the reason instead of raising it. `spare`: options that may be given although no chosen implementation has them.
         """
         view, features = self._featured(view)
-        if isinstance(view, Perturbable):
-            check_removal(view, self.removal)
+        if isinstance(view, Perturbable) and self.removal not in view.removals:
+            raise _no_removal(view, self.removal)
         conditions, options = self._conditions(view), list(self.options)
         skipped: dict[str, CapabilityError] = {}
         if methods is None:
@@ -230,9 +230,13 @@ def check_removal(view: View, removal: Removal) -> Perturbable:
     """The view, if it takes words out in this way."""
     if isinstance(view, Perturbable) and removal in view.removals:
         return view
+    raise _no_removal(view, removal)
+
+
+def _no_removal(view: View, removal: Removal) -> CapabilityError:
     offered = " or ".join(map(repr, view.removals)) if isinstance(view, Perturbable) else "no removal"
     why = facts_of(view).reason_against(removal)
-    raise CapabilityError(f"this model does not take words out by {shown(removal)}{why}: use {offered}")
+    return CapabilityError(f"this model does not take words out by {shown(removal)}{why}: use {offered}")
 
 
 def predict(view: View) -> Prediction:

@@ -274,9 +274,11 @@ class Implementation:
 
     def applies(self, view: View, conditions: Conditions, features: Features | None = None) -> bool:
         """Whether it is for this view, these conditions and, where they are known, these features."""
-        if not isinstance(view, self.needs) or (self.linear and not conditions.linear):
+        if self.linear and not conditions.linear:
             return False
         if any(getattr(conditions, name) != value for name, value in self.only.items()):
+            return False
+        if not isinstance(view, self.needs):  # last: Python looks at every member of the protocol
             return False
         return self.declines is None or features is None or self.declines(features) is None
 
