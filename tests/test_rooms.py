@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -85,3 +86,18 @@ def test_every_room_is_in_the_table_and_nothing_else_stands_at_the_top() -> None
     folders = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
     assert folders == (set(ROOMS) - TOP) | {"core", "cli"}
     assert {path.stem for path in SOURCE.glob("*.py")} == TOP
+
+
+def test_the_map_names_every_room_and_nothing_that_is_not_there() -> None:
+    """CONTRIBUTING.md: one row per room and sub-room, and each file in a row lies in that room."""
+    written = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = written.partition("| room | what lives there |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in table.splitlines()]
+    named = [name for heads, _ in rows for name in re.findall(r"`([^`]+)`", heads)]
+    there = {path.parent.relative_to(SOURCE).as_posix() + "/" for path in SOURCE.rglob("__init__.py")} - {"./"}
+    assert sorted(named) == sorted(there | {f"{name}.py" for name in TOP})
+    for heads, text in rows:
+        room = heads.strip("`").rstrip("/") if heads.endswith("/`") else "."
+        for name in re.findall(r"`([\w/]+\.(?:py|js))`", text):
+            places = (SOURCE / room / name, SOURCE / room / "static" / name, SOURCE / name)
+            assert any(own.is_file() for own in places), f"{room} has no {name}"
