@@ -102,6 +102,12 @@ def test_python_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "why.html").stat().st_size > 1000
 
 
+def test_the_first_screen_is_what_is_printed() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    ((line, shown),) = re.findall(r"^ {4}limelight (explain .*)\n\n((?: {4}.*\n|\n)+)", page, flags=re.MULTILINE)
+    assert rounded(typed(line).stdout) == rounded(shown)
+
+
 def rounded(text: str) -> list[str]:
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}", text).split()
 
