@@ -30,7 +30,7 @@ import numpy as np
 from evaluation_bootstrap import Bootstrap
 from evaluation_populations import LEVELS, POWERS, SHAPES, Real, drawn, has
 from limelight.core.arrays import Array, Floats
-from limelight.evaluation.contest import holm
+from limelight.evaluation.inference import holm
 from limelight.statistics.closed_range import adjusted_pairs
 
 ALPHA = 0.05

@@ -21,7 +21,7 @@ import torch
 
 import limelight
 from limelight.core.arrays import Floats
-from limelight.explainers.mean_field import ENOUGH
+from limelight.explainers.lime_formulas import ENOUGH
 from limelight.inputs.features import features_of
 from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.lime_theorem import theorem_5_1

@@ -253,7 +253,7 @@ def test_every_measure_runs_and_sanity_finds_attention_blind_to_the_top() -> Non
 
 
 def test_randomising_leaves_the_model_alone() -> None:
-    from limelight.evaluation.randomised import STAGES, randomised
+    from limelight.evaluation.measures.sanity import STAGES, randomised
 
     for model in (small_model(), limelight.wrap(*small_transformer("bert"))):
         before = model.predict_logits(["the film was great"])

@@ -18,10 +18,10 @@ from limelight import cli
 from limelight.core.progress import SILENT, Silent
 from limelight.errors import CapabilityError, InputError, LimelightError
 from limelight.evaluation.__main__ import main as plain_main
+from limelight.evaluation.case import Record
 from limelight.evaluation.command import Options, run
-from limelight.evaluation.edits import same_features
-from limelight.evaluation.evaluate_text import Record
 from limelight.evaluation.measure import Key
+from limelight.evaluation.measures.stability import same_features
 from limelight.evaluation.run_folder import EvaluationFolder, read_evaluation
 from limelight.evaluation.shared_answers import Answers, sharing
 from limelight.inputs.features import features_of

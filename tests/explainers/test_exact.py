@@ -14,7 +14,7 @@ from conftest import small_model
 from limelight.errors import CapabilityError, NumericalError, ParameterError
 from limelight.inputs.features import features_of
 from limelight.models.words.attention import AttentionClassifier
-from limelight.statistics.sample_size import samples_for_stable_top
+from limelight.statistics.stability import samples_for_stable_top
 from reference.attention_model import gradient_by_autograd, perturbed_logits
 from reference.lime import kernel
 from reference.opaque import Opaque

@@ -11,7 +11,7 @@ import pytest
 import limelight
 from conftest import small_model
 from limelight.errors import CapabilityError, ParameterError
-from limelight.explainers.mean_field import ENOUGH
+from limelight.explainers.lime_formulas import ENOUGH
 from limelight.inputs.features import features_of
 from limelight.testing import check_explainer
 from limelight.theory.mean_field import lime_mean_field

@@ -17,7 +17,7 @@ import limelight
 from conftest import small_model
 from explanation.test_significance import explained
 from limelight.errors import ExplanationWarning, NumericalError
-from limelight.explainers.integrated_gradients import along_embeddings
+from limelight.explainers.gradient import along_embeddings
 from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
 from limelight.explanation.reliability import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
@@ -28,7 +28,7 @@ from limelight.inputs.features import features_of
 from limelight.models.interface import PathGradients
 from limelight.models.outputs import Quantity
 from limelight.render.row_model import row_model
-from limelight.statistics.sample_size import chance_of_other_top
+from limelight.statistics.stability import chance_of_other_top
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import ParameterError
-from limelight.evaluation.contest import CHANCE, Contest, contest, holm, least_texts
-from limelight.evaluation.inference import LEAST
+from limelight.evaluation.inference import CHANCE, LEAST, Contest, contest, holm, least_texts
 from limelight.statistics.closed_range import MOST_ENUMERATED, adjusted_pairs, factor
 from limelight.statistics.sign_flips import ALL_UP_TO, ends, flipped_sums, turned_sums
 from reference.closed_range import adjusted, every_sign, every_subset_ratio

@@ -18,7 +18,7 @@ from limelight.statistics.correlation import (
     spearman,
     top_overlap,
 )
-from limelight.statistics.means import bootstrap_mean, mean_and_spread
+from limelight.statistics.sign_flips import bootstrap_mean, mean_and_spread
 
 ROWS = np.round(np.random.default_rng(4).normal(size=(4, 9)), 1)  # rounded: with ties
 

@@ -14,13 +14,13 @@ from conftest import small_model
 from limelight.errors import ParameterError
 from limelight.inputs.features import features_of
 from limelight.theory import values as theory
-from limelight.theory.deletion_values import (
+from limelight.theory.deletion import (
     DeletionGame,
     deletion_moments,
 )
-from limelight.theory.deletion_values_torch import deletion_moments_of_many, sizes_of_games
 from limelight.theory.folding import FoldedDocument
 from limelight.theory.moments import MOST_REPEATED
+from limelight.theory.moments_torch import deletion_moments_of_many, sizes_of_games
 
 PROMISED = 1e-9
 CLASSES = 3

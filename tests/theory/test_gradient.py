@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.theory.gradient import gradient_terms, theorem_4_1
+from limelight.theory.folding import gradient_terms, theorem_4_1
 
 # Both sides are float64 sums of a few hundred products of order one.
 ROUNDING = 1e-12

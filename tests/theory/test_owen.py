@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from limelight.theory.owen import owen
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.values import shapley
+from limelight.theory.values import owen, shapley
 from reference.enumeration import random_game, tabulated
 
 GROUPS = [[[0, 1, 5], [2, 3], [4]], [[0], [1], [2], [3, 4, 5]], [[5, 4, 3, 2, 1, 0]], [[0, 3], [1, 4], [2, 5]]]

@@ -10,12 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.errors import NumericalError, ParameterError
-from limelight.theory import removal_rankings, removal_search
-from limelight.theory.head_envelopes import Envelope, HeadPoints, envelope_bound, head_optima
+from limelight.theory import removal_rankings
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_bounds import CLOSE_ENOUGH, LowestOutputs
-from limelight.theory.removal_rankings import all_coalitions, beam_search, limits_by_enumeration, sets_of_ranking
-from limelight.theory.removal_search import improved_ranking, lowest_found
+from limelight.theory.removal_bounds import (
+    CLOSE_ENOUGH,
+    Envelope,
+    HeadPoints,
+    LowestOutputs,
+    envelope_bound,
+    head_optima,
+)
+from limelight.theory.removal_rankings import (
+    all_coalitions,
+    beam_search,
+    improved_ranking,
+    limits_by_enumeration,
+    lowest_found,
+    sets_of_ranking,
+)
 from limelight.theory.subsets import best_ranking, best_removals, one_class, size_means, smallest_flip
 from reference.enumeration import game_value, random_game, tabulated
 from reference.removals import areas_of_all_orders, fewest_that_flip, limits_by_size
@@ -33,7 +45,7 @@ NO_ENUMERATION = {"ENUMERATED": 0}
 
 
 def searched(game: RatioGame, effort: int):
-    with mock.patch.multiple(removal_search, **NO_ENUMERATION):
+    with mock.patch.multiple(removal_rankings, **NO_ENUMERATION):
         return best_removals(game, 0, effort=effort)
 
 
@@ -90,7 +102,7 @@ def test_a_line_under_a_head_is_under_all_its_sets_and_what_lies_between_them(se
     """α of random slopes, against y/x - βy - γx at every set of a size and on the lines between any two."""
     game, rng = random_game(seed, 6, heads=2, classes=1, ratio=20.0), np.random.default_rng(seed)
     points, every, size = HeadPoints.of(game), np.arange(6), 3
-    sets = removal_search.all_sets(6, size)
+    sets = removal_rankings.all_sets(6, size)
     x, y = points.of_sets(sets)  # (heads, sets)
     between = np.linspace(0.0, 1.0, 21)
     x, y = ((v[:, :, None, None] * between + v[:, None, :, None] * (1.0 - between)).reshape(2, -1) for v in (x, y))
@@ -128,12 +140,12 @@ def test_the_best_sets_of_single_heads_lead_out_of_a_valley():
 def test_branches_improve_what_was_found():
     game = random_game(8, 14, heads=3, classes=1)
     sizes, poor = np.array([7]), np.arange(14) >= 7
-    with mock.patch.multiple(removal_search, **NO_ENUMERATION):
+    with mock.patch.multiple(removal_rankings, **NO_ENUMERATION):
         lowest = LowestOutputs(game, sizes, game.evaluate(poor[None])[:, 0], poor[None])
     before = lowest.found.copy()
     lowest.tighten(lowest.found, effort=50)
     assert lowest.found[0] < before[0]
-    assert lowest.bound[0] <= game.evaluate(removal_search.all_sets(14, 7)).min() + 1e-12
+    assert lowest.bound[0] <= game.evaluate(removal_rankings.all_sets(14, 7)).min() + 1e-12
     assert game.evaluate(lowest.kept)[0, 0] == pytest.approx(lowest.found[0], abs=1e-15)
 
 
@@ -184,7 +196,7 @@ def test_an_order_beyond_enumeration_is_near_the_best_and_never_above_its_bound(
     highest, lowest = (one.aopc for one in limits_by_enumeration(game.evaluate(all_coalitions(8))[:, 0], 8))
     with (
         mock.patch("limelight.theory.subsets.MOST_ENUMERATED", 0),
-        mock.patch.multiple(removal_search, **NO_ENUMERATION),
+        mock.patch.multiple(removal_rankings, **NO_ENUMERATION),
     ):
         best, worst = best_ranking(game, 0), best_ranking(game, 0, worst=True)
     span = highest - lowest
@@ -235,7 +247,7 @@ def test_a_beam_gives_a_lower_bound_of_the_best_and_asks_nothing_twice():
 def test_the_smallest_flip_is_the_smallest_set_that_flips(seed, d, heads, ratio, exhaustive):
     game = random_game(seed, d, heads, classes=1, ratio=ratio)
     truth = fewest_that_flip(game, 0)
-    with mock.patch.object(removal_search, "ENUMERATED", 10**6 if exhaustive else 0):
+    with mock.patch.object(removal_rankings, "ENUMERATED", 10**6 if exhaustive else 0):
         flip = smallest_flip(game, 0)
     if exhaustive or heads == 1:
         assert flip.is_certified
@@ -251,7 +263,7 @@ def test_branches_certify_a_flip_that_the_heads_own_optima_leave_open():
     certified = 0
     for seed in range(12):
         game = random_game(seed, 8, heads=3, classes=1, ratio=20.0)
-        with mock.patch.multiple(removal_search, **NO_ENUMERATION):
+        with mock.patch.multiple(removal_rankings, **NO_ENUMERATION):
             without, flip = smallest_flip(game, 0, effort=0), smallest_flip(game, 0)
         assert without.at_least <= flip.at_least
         certified += flip.is_certified and not without.is_certified

@@ -10,7 +10,7 @@ import numpy as np
 from limelight.attribution.api import reads_pairs
 from limelight.core.progress import SILENT, Progress, working
 from limelight.errors import shown
-from limelight.evaluation.evaluate_text import Record, evaluate_text
+from limelight.evaluation.case import Record, evaluate_text
 from limelight.evaluation.plan import CHANCE_ORDERS, Arguments, Plan, plan_of
 from limelight.evaluation.result import Evaluation, joined
 from limelight.evaluation.run_folder import EvaluationFolder

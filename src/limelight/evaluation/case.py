@@ -1,5 +1,6 @@
-"""A case: one text, what each method says of it, and what the model says when words are removed.
+"""The evaluation of one text: explained by every method, asked about with words removed, measured.
 
+A `Case` holds what each method says of the text, and what the model says when words are removed.
 Steps are the numbers of words that are removed, or kept, the same for every method. The area of a curve is its mean
 over k = 1 … d words, whichever of them were computed: between two steps it is a straight line.
 """
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,11 +20,12 @@ from limelight.attribution.run import explanations
 from limelight.core.arrays import Array, Floats, Integers
 from limelight.core.threads import one_thread
 from limelight.errors import CapabilityError, NumericalError, TooLargeError
-from limelight.evaluation.measure import Order, Score, score
-from limelight.evaluation.shared_answers import Answers, along
-from limelight.explanation.result import Explanation, Prediction
+from limelight.evaluation.external import weights_of
+from limelight.evaluation.measure import Key, Order, Score, score
+from limelight.evaluation.shared_answers import Answers, along, sharing
+from limelight.explanation.result import Comparison, Explanation, Prediction
 from limelight.inputs.features import NOBODY, Features
-from limelight.models.interface import Memo, RatioView, Removal, SeenAlong, View
+from limelight.models.interface import Memo, Perturbable, RatioView, Removal, SeenAlong, View
 from limelight.models.outputs import Output, Quantity
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_rankings import all_coalitions
@@ -31,6 +33,7 @@ from limelight.theory.subsets import size_means
 
 if TYPE_CHECKING:
     from limelight.evaluation.plan import Plan
+
 
 PARTS = (0.05, 0.1, 0.2, 0.5)
 """Fractions of the words at which curves are also read."""
@@ -265,3 +268,125 @@ def area(curve: Floats) -> float:
 
 def part_name(part: float) -> str:
     return f"{part:.0%}"
+
+
+# ── one text evaluated ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came out for one text. `methods` says of each how it was made, `notices` what did not work.
+
+    `holds`: whether the model gives the target to the text; a regression gives none. `given` inputs the model was asked
+    about here, of which `distinct` were different. `noise`: how far logits moved when it was asked the same again.
+    """
+
+    number: int
+    id: int | str
+    words: int
+    label: str
+    target: str
+    values: Mapping[Key, float]
+    methods: Mapping[str, Mapping[str, Any]]
+    notices: tuple[str, ...] = ()
+    holds: bool = True
+    given: int = 0
+    distinct: int = 0
+    noise: float = 0.0
+    explained: Comparison | None = field(default=None, compare=False)
+
+
+def evaluate_text(plan: Plan, number: int) -> Record:
+    """The record of text `number`; deterministic, whatever other texts there are."""
+    resolved = plan.resolve(plan.model.view(plan.texts[number])) if number else plan.first
+    plain, features, prediction = resolved.view, resolved.features, resolved.prediction
+    assert isinstance(plain, Perturbable)
+    answers = {removal: Answers(plain, features, removal) for removal in plan.removals}
+    target = resolved.questions[0].quantity.target
+    resolved = resolved.asking(view=sharing(plain, features, answers))
+    found: list[Explanation] = []
+    notices = []
+    for method in plan.methods:
+        try:
+            found += explanations(resolved.only(method.id))
+        except CANNOT as error:
+            notices.append(f"{method.id}: {error}")
+    entries = [Entry(one.method, one.method_label, one.signed, one.weights, one) for one in found]
+    for own in plan.external.values():
+        weights = weights_of(own, number, plan.ids[number], plain.document, features)
+        entries.append(Entry(own.name, own.name, own.signed, weights))
+    asked, noise = [*answers.values()], max(own.noise for own in answers.values())
+    if noise > 0.0:  # what a method was made from does not judge it
+        answers = {removal: Answers(plain, features, removal, again=True) for removal in plan.removals}
+        asked += answers.values()
+        resolved = resolved.asking(view=plain)
+        whole = answers[plan.request.removal](np.ones((1, len(features)), dtype=bool))
+        prediction = replace(prediction, logits=whole[0])
+    case = Case(plan, number, resolved.view, features, prediction, target, entries, answers, resolved)
+    return Record(
+        number=number,
+        id=plan.ids[number],
+        words=len(features),
+        label=prediction.label,
+        target=prediction.labels[target],
+        values=_measured(case),
+        methods={one.name: _made(one) for one in entries},
+        notices=(*(plain.document.notices if number not in plan.in_windows else ()), *notices),
+        holds=bool(case.holds(prediction.logits[None])[0]),
+        given=sum(own.evaluations for own in asked),
+        distinct=sum(own.distinct for own in asked),
+        noise=noise,
+        explained=Comparison((*found, *_external(found[0], entries))) if found else None,
+    )
+
+
+def _measured(case: Case) -> dict[Key, float]:
+    for measure in case.plan.measures:
+        measure.want(case)
+    values: dict[Key, float] = {}
+    for measure in case.plan.measures:
+        for key, value in measure.of(case):
+            assert key not in values, key
+            values[key] = value if math.isfinite(value) else math.nan
+    return values
+
+
+def _made(entry: Entry) -> dict[str, Any]:
+    """How a method was made."""
+    explanation = entry.explanation
+    said = {"label": entry.label, "signed": entry.signed, "elsewhere": explanation is None}
+    if explanation is None:
+        return {**said, "removal": None, "accuracy": None}
+    size = float(np.abs(explanation.weights).mean())
+    known = np.zeros(0) if explanation.stderr is None else explanation.stderr[np.isfinite(explanation.stderr)]
+    return {
+        **said,
+        "removal": explanation.parameters.get("removal"),
+        "accuracy": explanation.accuracy,
+        "samples": explanation.parameters.get("n_samples"),
+        "error": float(np.mean(known)) / size if len(known) and size > 0.0 else None,
+        "evaluations": explanation.evaluations,
+        "seconds": explanation.seconds,
+    }
+
+
+def _external(like: Explanation, entries: Sequence[Entry]) -> list[Explanation]:
+    """Methods made elsewhere as explanations that a page can show beside one of ours."""
+    return [
+        replace(
+            like,
+            method=own.name,
+            method_label=own.label,
+            signed=own.signed,
+            weights=own.weights,
+            stderr=None,
+            exact=False,
+            seconds=0.0,
+            evaluations=None,
+            parameters={"features": like.parameters["features"]},
+            diagnostics={"approximation": "made elsewhere: nothing is known of its error", "warnings": []},
+            notices=(),
+        )
+        for own in entries
+        if own.explanation is None
+    ]

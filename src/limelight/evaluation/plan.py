@@ -21,10 +21,9 @@ from limelight.errors import (
     listed,
     shown,
 )
-from limelight.evaluation.external import External, marked_words, read_external, weights_of
+from limelight.evaluation.external import Beside, External, marked_words, read_besides, read_external, weights_of
 from limelight.evaluation.limits import LIMITS
 from limelight.evaluation.measure import Measure, chosen_measures, fitting_measures
-from limelight.evaluation.rationales import Beside, read_besides
 from limelight.explainers.method import Method, find, methods
 from limelight.inputs.document import Text
 from limelight.inputs.features import Wanted, features_of

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.errors import InputError
-from limelight.evaluation.evaluate_text import Record
+from limelight.evaluation.case import Record
 from limelight.evaluation.measure import Key
 from limelight.evaluation.result import Evaluation, written
 from limelight.explanation.result import Comparison

@@ -4,7 +4,7 @@ One measure is primary, named beforehand: comprehensiveness against chance, as a
 output that is explained, under the removal that methods were made with. Methods with signs are ranked by what speaks
 for the target and compared among themselves; those without by size, in a table of their own; and all of them by
 absolute value in a third. All claims of the first two tables, about pairs and about chance, are one family
-(`limelight.evaluation.contest`), on the texts that all of their methods explain. Everything else is descriptive.
+(`limelight.evaluation.inference`), on the texts that all of their methods explain. Everything else is descriptive.
 
 Copies of a text are one text here, of which several things are known: their gains are added up.
 """
@@ -21,14 +21,18 @@ import numpy as np
 
 from limelight.core.arrays import Array, Floats, Integers
 from limelight.evaluation.case import own_order
-from limelight.evaluation.contest import CHANCE, Compared, Contest, contest, holm
 from limelight.evaluation.inference import (
+    CHANCE,
     METHOD,
     NO_INTERVAL,
+    Compared,
+    Contest,
     Decision,
     Interval,
     Verdict,
     against,
+    contest,
+    holm,
     ratio_of_means,
     verdict_of_difference,
 )
@@ -43,7 +47,7 @@ from limelight.evaluation.measure import (
     measures,
     primary,
 )
-from limelight.statistics.means import many_means, summed_copies
+from limelight.statistics.sign_flips import many_means, summed_copies
 
 if TYPE_CHECKING:
     from limelight.evaluation.result import Evaluation

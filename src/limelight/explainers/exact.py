@@ -77,7 +77,7 @@ def weights_by_size(question: Question[RatioView | FoldedView], rule: BySize) ->
     """Weights of one text, with words masked or deleted as the question says."""
     size_weights = rule.size_weights(len(question.features))
     if question.removal == "delete":
-        from limelight.theory.deletion_values import deletion_moments  # it brings torch along
+        from limelight.theory.deletion import deletion_moments  # it brings torch along
 
         folded = folded_document(cast(Question[FoldedView], question))
         with one_thread():
@@ -129,8 +129,8 @@ def _deleting_of_many(questions: Sequence[Question[FoldedView]], rule: BySize) -
             found.append(weights_by_size(question, rule))
             question.progress.advance()
         return found
-    from limelight.theory.deletion_values import DeletionGame
-    from limelight.theory.deletion_values_torch import deletion_moments_of_many  # torch takes seconds to import
+    from limelight.theory.deletion import DeletionGame
+    from limelight.theory.moments_torch import deletion_moments_of_many  # torch takes seconds to import
 
     games = [DeletionGame.of(folded_document(question), 0) for question in questions]
     weights = [rule.size_weights(len(question.features)) for question in questions]

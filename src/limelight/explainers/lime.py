@@ -50,7 +50,7 @@ from limelight.explainers.surrogate import (
     too_narrow,
 )
 from limelight.models.interface import ROUNDING, FoldedView, Perturbable, RatioView, Removal, game_of
-from limelight.statistics.sample_size import samples_for_stable_top
+from limelight.statistics.stability import samples_for_stable_top
 from limelight.theory import values as theory
 from limelight.theory.lime_kernel import kernel_by_size
 from limelight.theory.moments import DEFAULT_TOLERANCE

@@ -29,7 +29,7 @@ from limelight.explainers.sampling.shapley_samplers import PairedShapley, Permut
 from limelight.models.interface import FoldedView, Perturbable, RatioView
 from limelight.theory import values as theory
 from limelight.theory.moments import DEFAULT_TOLERANCE
-from limelight.theory.owen import owen
+from limelight.theory.values import owen
 
 MOST_TEXTS = 10**9
 """Texts that a model is asked about for one explanation: they are asked block by block, so time is the limit."""

@@ -16,7 +16,7 @@ from limelight.errors import shown
 from limelight.explainers.method import find
 from limelight.explanation.result import Explanation
 from limelight.explanation.significance import Significance
-from limelight.statistics.sample_size import chance_of_other_top, samples_for_stable_top
+from limelight.statistics.stability import chance_of_other_top, samples_for_stable_top
 
 CONTRADICTS = 0.05
 """Of all that the weights hand out: off by so much, and on the other side, a surrogate contradicts the model. Where it

@@ -17,7 +17,7 @@ from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, joined
 from limelight.statistics.correlation import comparisons, kendall, pearson, spearman, top_overlap
-from limelight.statistics.means import bootstrap_mean
+from limelight.statistics.sign_flips import bootstrap_mean
 
 METHODS = (
     "alpha-avg", "alpha-max", "lime", "g-avg", "g-l1", "g-l2", "gxi", "lime-limit", "shapley", "leave-one-out",

@@ -16,7 +16,7 @@ from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, evenly, joined, target_of
 from limelight.statistics.correlation import correlation
-from limelight.statistics.means import mean_and_spread
+from limelight.statistics.sign_flips import mean_and_spread
 
 PAPER = {"signed": -0.424, "absolute": 0.672, "accuracy": 0.8222}
 NEAR = 0.1

@@ -15,7 +15,7 @@ from limelight.reproduce.drawing import BLUE, INK, RED, histogram, new_axes, pla
 from limelight.reproduce.experiment import Experiment, Numbers
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, joined
-from limelight.theory.gradient import theorem_4_1
+from limelight.theory.folding import theorem_4_1
 
 _DOCUMENTS_AT_ONCE = {"cpu": 4, "cuda": 64}
 """Each has K attention matrices of T_max x T_max numbers, and their gradients."""

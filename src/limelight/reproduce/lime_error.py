@@ -16,7 +16,7 @@ from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, 
 from limelight.reproduce.experiment import Experiment, Numbers, percent, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
-from limelight.statistics.means import mean_and_spread
+from limelight.statistics.sign_flips import mean_and_spread
 
 PAPER = {"mean": 0.808, "std": 0.219}
 NAMES = {

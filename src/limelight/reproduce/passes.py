@@ -16,9 +16,9 @@ from limelight.explainers.lime_on_device import LimeSettings, coefficients_of_ru
 from limelight.models.interface import Removal
 from limelight.reproduce.folder import Arrays
 from limelight.reproduce.lab import Asked, Lab, Prepared, joined
-from limelight.theory.deletion_values import DeletionGame, deletion_moments
-from limelight.theory.deletion_values_torch import deletion_moments_of_many
+from limelight.theory.deletion import DeletionGame, deletion_moments
 from limelight.theory.folding import attention_of_scores
+from limelight.theory.moments_torch import deletion_moments_of_many
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.values import LimeDesign, lime_limit_and_shapley
 

@@ -17,7 +17,7 @@ from limelight.reproduce.experiment import Experiment, Numbers, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.statistics.correlation import rank_correlation
-from limelight.statistics.means import mean_and_spread
+from limelight.statistics.sign_flips import mean_and_spread
 
 CAUSES = {
     "d": "distinct words d",

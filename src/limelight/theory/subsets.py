@@ -21,19 +21,20 @@ import numpy as np
 from limelight.core.arrays import Coalitions, Floats, Integers, whole_number
 from limelight.core.threads import one_thread
 from limelight.errors import ParameterError
-from limelight.theory.head_envelopes import head_optima
 from limelight.theory.moments import DEFAULT_TOLERANCE, checked_targets
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs
+from limelight.theory.removal_bounds import CLOSE_ENOUGH, EFFORT, LowestOutputs, head_optima
 from limelight.theory.removal_rankings import (
     MOST_ENUMERATED,
     Ranking,
     all_coalitions,
     aopc,
+    greedy_ranking,
+    improved_ranking,
     limits_by_enumeration,
+    lowest_found,
     sets_of_ranking,
 )
-from limelight.theory.removal_search import greedy_ranking, improved_ranking, lowest_found
 from limelight.theory.values import moments_of_many
 
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from limelight.evaluation.contest import ALPHA, Compared
-from limelight.evaluation.inference import LEAST
+from limelight.evaluation.inference import ALPHA, LEAST, Compared
 from limelight.evaluation.limits import KNOWN_FROM_BELOW
 from limelight.evaluation.measure import Place, measures, primary
 from limelight.evaluation.report.numbers import PAIRS_NAMED, interval, percent, removed, texts_of

@@ -37,8 +37,15 @@ from limelight.models.outputs import OUTPUTS, Kind
 from limelight.models.words.classifier import sinusoidal_positions
 from limelight.theory.deletion import ROWS_AT_ONCE as DELETED_AT_ONCE
 from limelight.theory.deletion import DeletionTables, present_words
-from limelight.theory.folding import FoldedDocument, FoldedHeads, FoldedVocabulary, attention_of_scores
-from limelight.theory.gradient import GradientTerms, gradient_terms, theorem_4_1
+from limelight.theory.folding import (
+    FoldedDocument,
+    FoldedHeads,
+    FoldedVocabulary,
+    GradientTerms,
+    attention_of_scores,
+    gradient_terms,
+    theorem_4_1,
+)
 from limelight.theory.ratio_game import RatioGame, directed
 
 if TYPE_CHECKING:
