@@ -25,7 +25,7 @@ from limelight.storage.labelled_texts import read_labelled
 from limelight.theory.ratio_game import RatioGame
 from limelight.theory.removal_bounds import EFFORT
 from limelight.theory.removal_rankings import aopc, sets_of_ranking
-from limelight.theory.subsets import best_ranking, best_removals, size_means, smallest_flip
+from limelight.theory.subsets import best_ranking, lowest_outputs, negated, size_means, smallest_flip
 from limelight.theory.values import shapley
 
 EFFORTS = (0, 1, EFFORT, 4 * EFFORT)
@@ -61,13 +61,12 @@ def contrast(model: limelight.models.words.attention.AttentionClassifier, text: 
 
 
 def report(games: list[RatioGame]) -> None:
-    best_removals(games[0], 0)  # warm
+    lowest_outputs(games[0])  # warm
     for effort in EFFORTS:
         started, gaps = time.perf_counter(), []
         for game in games:
-            limits = best_removals(game, 0, effort=effort)
-            low, high = np.ptp(limits.lowest), np.ptp(limits.highest)
-            gaps.append([(limits.lowest - limits.lowest_bound) / low, (limits.highest_bound - limits.highest) / high])
+            both = [lowest_outputs(own, effort=effort) for own in (game, negated(game))]
+            gaps.append([(one.found - one.bound) / np.ptp(one.found) for one in both])
         seconds = (time.perf_counter() - started) / len(games)
         means = [np.mean(own) for own in gaps]
         widest = max(np.max(own) for own in gaps)
@@ -88,8 +87,8 @@ NAMES = ["Shapley's order against chance and the best order", "the same against 
 def scores(game: RatioGame) -> tuple[Floats, bool]:
     values = shapley(game, 0).values
     outputs = game.evaluate(sets_of_ranking(np.argsort(-values, kind="stable")))[:, 0]
-    removals = best_removals(game, 0)
-    of_sets = [(outputs[0] - outputs[k]) / (outputs[0] - removals.lowest[k]) for k in SIZES]
+    removals = lowest_outputs(game)
+    of_sets = [(outputs[0] - outputs[k]) / (outputs[0] - removals.found[k]) for k in SIZES]
     chance, best = aopc(size_means(game, 0)), best_ranking(game, 0)
     of_orders = [(aopc(outputs) - chance) / (limit - chance) for limit in (best.aopc, best.bound)]
     return np.array([*of_sets, *of_orders]), smallest_flip(game, 0).is_certified

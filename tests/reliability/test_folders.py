@@ -342,7 +342,7 @@ CHUNK_DAMAGES: dict[str, Callable[[Path], None]] = {
 def test_damaged_results_are_computed_again(
     tmp_path: Path, reproduced: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.reproduce.drawing.available", lambda: False)
+    monkeypatch.setattr("limelight.reproduce.experiment.available", lambda: False)
     out, heard = tmp_path / "out", Listener()
     shutil.copytree(reproduced, out)
     if name in DAMAGES:
@@ -425,7 +425,7 @@ def test_a_reproduction_on_a_full_disk_says_so_and_goes_on_later(
     with pytest.raises(InputError, match=r"could not write .* No space left on device; .*the same command again"):
         reproduce(options, Listener())
     monkeypatch.undo()
-    monkeypatch.setattr("limelight.reproduce.drawing.available", lambda: False)
+    monkeypatch.setattr("limelight.reproduce.experiment.available", lambda: False)
     reproduce(options, Listener())
     assert (tmp_path / "out" / "theorem.npz").read_bytes() == (reproduced / "theorem.npz").read_bytes()
 

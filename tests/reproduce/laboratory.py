@@ -20,8 +20,7 @@ from limelight.inputs.features import Features
 from limelight.models.interface import Attentions, Game, Removal
 from limelight.models.words.attention_view import AttentionView
 from limelight.reproduce.folder import RunFolder
-from limelight.reproduce.lab import Lab
-from limelight.reproduce.texts import Texts
+from limelight.reproduce.lab import Lab, Texts
 
 TEXTS = (
     "The film was great, but too long and the end is bad!",

@@ -23,11 +23,12 @@ from limelight.explainers.lime_on_device import LimeSettings
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.checkpoint import save
 from limelight.models.words.vocabulary import Vocabulary
-from limelight.reproduce import command, drawing, fig4, fig6, lab, passes
+from limelight.reproduce import command, fig4, fig6, lab, passes
+from limelight.reproduce import experiment as drawing
 from limelight.reproduce.__main__ import main
 from limelight.reproduce.command import EXPERIMENTS, Options, run
 from limelight.reproduce.folder import RunFolder
-from limelight.reproduce.texts import read_texts
+from limelight.reproduce.lab import read_texts
 
 HOSTILE = "<script>alert(1)</script>$"
 
@@ -129,7 +130,7 @@ def test_numbers_are_computed_without_matplotlib_and_drawn_elsewhere(
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as machine:
-        machine.setattr(drawing, "available", lambda: False)
+        machine.setattr(command, "available", lambda: False)
         assert run(options(out, data, model), Lines()) == out / "report.html"
     assert "<img" not in (out / "report.html").read_text("utf-8")
     assert "no matplotlib here" in capsys.readouterr().err
@@ -165,7 +166,7 @@ def test_only_torch_numpy_and_safetensors_are_needed(tmp_path: Path, data: Path,
 def test_an_interrupted_run_goes_on_to_the_same_numbers(
     tmp_path: Path, data: Path, model: Path, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "available", lambda: False)
+    monkeypatch.setattr(command, "available", lambda: False)
     run(options(tmp_path / "whole", data, model), Lines())
     written = []
     write = RunFolder.write_chunk

@@ -342,7 +342,7 @@ def evaluate_text(plan: Plan, number: int) -> Record:
 
 def _measured(case: Case) -> dict[Key, float]:
     for measure in case.plan.measures:
-        measure.want(case)
+        measure.wants(case)
     values: dict[Key, float] = {}
     for measure in case.plan.measures:
         for key, value in measure.of(case):

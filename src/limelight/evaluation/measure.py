@@ -1,18 +1,12 @@
 """Measures: what is asked of explanations, one small file each in `measures/`.
 
-A measure is declared once, with all that reports and summaries need to know of it; nobody else compares names.
-`wants` says which inputs it will ask the model about, so that those of all methods and measures are computed together;
-`scores` gives numbers, each with its place in the tables; `says` adds sentences to the verdict:
+A measure is declared once, with all that reports and summaries need to know of it; nobody else compares names:
 
-    flips = Measure("flips", label="Flips", summary="…", better="lower")
-
-    @flips.wants
     def curves(case: Case) -> None: ...
 
-    @flips.scores
     def fractions(case: Case) -> Iterator[Score]: ...
 
-What a measure needs of a model, or of the texts, it says by `unfit`; where that is missing it is left out, and listed.
+    flips = Measure("flips", label="Flips", summary="…", better="lower", wants=curves, scores=(fractions,))
 """
 
 from __future__ import annotations
@@ -20,10 +14,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from limelight.errors import CapabilityError, InputError, known_name
 
@@ -70,7 +65,6 @@ class Curve:
 
 Score = tuple[str, float, dict[str, str]]
 """One number of one text: the part of its measure, the value, and the other fields of its key."""
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def score(part: str, value: float, **place: str) -> Score:
@@ -79,7 +73,14 @@ def score(part: str, value: float, **place: str) -> Score:
 
 @dataclass(eq=False)
 class Measure:
-    """A measure under its id. `default`: taken where none is named. `better`: which values are, if one can say so.
+    """A measure under its id.
+
+    `scores` give numbers, each with its place in the tables. `wants` says which inputs it will ask the model about, so
+    that those of all methods and measures are computed together. `unfit` says why it does not apply to a model, its
+    view of a text and the number of texts, or None; it is then left out, and listed. `says` adds sentences to a place
+    of the verdict.
+
+    `default`: taken where none is named. `better`: which values are, if one can say so.
 
     `needs`: what of an evaluation it rests on beside the texts, "rationales" or "counterfactuals". `primary`: methods
     are ranked and compared by it. `curve`: it has a value for each number of words. `coin`: it tells whether the signs
@@ -90,6 +91,7 @@ class Measure:
     id: str
     label: str
     summary: str
+    scores: Sequence[Callable[[Case], Iterator[Score]]]
     better: Better = ""
     default: bool = True
     needs: str = ""
@@ -97,59 +99,23 @@ class Measure:
     curve: Curve | None = None
     coin: float | None = None
     pairs: str = ""
-    _runs: dict[str, list[Callable[..., Any]]] = field(default_factory=dict)
+    wants: Callable[[Case], None] = lambda case: None
+    unfit: Callable[[Classifier, View, int], str | None] = lambda model, view, texts: None
+    says: tuple[Place, Callable[[Evaluation], Iterator[str]]] | None = None
 
     def __post_init__(self) -> None:
         if self.id in _declared:
             raise ValueError(f"two measures are called {self.id!r}")
         _declared[self.id] = self
 
-    def _register(self, kind: str) -> Callable[[F], F]:
-        def keep(run: F) -> F:
-            self._runs.setdefault(kind, []).append(run)
-            return run
-
-        return keep
-
-    def wants(self, run: F) -> F:
-        """Declare the inputs that a case will be asked about."""
-        return self._register("wants")(run)
-
-    def scores(self, run: F) -> F:
-        """Declare numbers of a case."""
-        return self._register("scores")(run)
-
-    def unfit(self, run: F) -> F:
-        """Declare why it does not apply to a model, its view of a text and the number of texts; None where it does."""
-        return self._register("unfit")(run)
-
-    def says(self, place: Place) -> Callable[[F], F]:
-        """Declare sentences on an evaluation for this place of its verdict."""
-        return self._register(place)
-
     def key(self, part: str = "", method: str = "", **place: str) -> Key:
         """The key of one of its numbers."""
         return Key(self.id, part, method, **place)
 
-    def why_not(self, model: Classifier, view: View, texts: int) -> str | None:
-        """Reason why it cannot be asked, or None."""
-        reasons = (run(model, view, texts) for run in self._runs.get("unfit", ()))
-        return next((why for why in reasons if why is not None), None)
-
-    def want(self, case: Case) -> None:
-        """Say which inputs will be asked for."""
-        for run in self._runs.get("wants", ()):
-            run(case)
-
     def of(self, case: Case) -> Iterator[tuple[Key, float]]:
         """Every number of a case."""
-        for run in self._runs["scores"]:
-            for part, value, place in run(case):
-                yield self.key(part, **place), value
-
-    def said(self, place: Place, evaluation: Evaluation) -> Iterator[str]:
-        for run in self._runs.get(place, ()):
-            yield from run(evaluation)
+        for part, value, place in chain.from_iterable(own(case) for own in self.scores):
+            yield self.key(part, **place), value
 
 
 _declared: dict[str, Measure] = {}
@@ -189,7 +155,7 @@ def fitting_measures(
     chosen: Sequence[Measure], model: Classifier, view: View, texts: int
 ) -> tuple[tuple[Measure, ...], dict[str, str]]:
     """Those that apply to a model and so many texts, and why the others do not."""
-    reasons = {one.id: one.why_not(model, view, texts) for one in chosen}
+    reasons = {one.id: one.unfit(model, view, texts) for one in chosen}
     skipped = {id: why for id, why in reasons.items() if why is not None}
     fitting = tuple(one for one in chosen if one.id not in skipped)
     if not fitting:

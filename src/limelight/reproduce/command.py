@@ -24,7 +24,6 @@ from limelight.models.words.checkpoint import embedded_folder
 from limelight.render.figure.axes import our_style
 from limelight.reproduce import (
     correlations,
-    drawing,
     fig1,
     fig2,
     fig3,
@@ -36,10 +35,9 @@ from limelight.reproduce import (
     report,
     theorem,
 )
-from limelight.reproduce.experiment import Experiment
+from limelight.reproduce.experiment import Experiment, available, save_figure, source_line
 from limelight.reproduce.folder import Fingerprint, RunFolder
-from limelight.reproduce.lab import Lab
-from limelight.reproduce.texts import SAMPLE, read_texts
+from limelight.reproduce.lab import SAMPLE, Lab, read_texts
 from limelight.storage.files import reason
 
 ON_A_CPU = 200
@@ -246,7 +244,7 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
     results = {experiment.name: folder.read_result(experiment.name) for experiment in done}
     folder.write("table.md", report.table(EXPERIMENTS, results).encode())
     images: dict[str, bytes] = {}
-    if not drawing.available():
+    if not available():
         progress.say(
             "numbers are complete; no matplotlib here, so no figures: copy the folder and give the same command where "
             "limelight[figures] is installed"
@@ -255,10 +253,10 @@ def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:
     for experiment in done:
         result, stored = results[experiment.name], folder.path / f"{experiment.name}.png"
         if experiment.name in asked or not (stored.exists() and stored.read_bytes().endswith(PNG_END)):
-            source = drawing.source_line(result["about"], experiment.over_documents)
+            source = source_line(result["about"], experiment.over_documents)
             with our_style():
                 figure = experiment.draw(folder, result["numbers"])
-                drawing.save_figure(folder, experiment.name, figure, source)
+                save_figure(folder, experiment.name, figure, source)
         images[experiment.name] = stored.read_bytes()
     folder.write("report.html", report.page(EXPERIMENTS, results, images).encode())
     return folder.path / "report.html"

@@ -12,8 +12,7 @@ from torch import Tensor
 from limelight.core.arrays import Floats
 from limelight.explainers.method import find
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import new_axes
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import Experiment, Numbers, new_axes
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, joined
 from limelight.statistics.correlation import comparisons, kendall, pearson, spearman, top_overlap

@@ -8,8 +8,7 @@ import numpy as np
 
 from limelight.attribution.api import compare
 from limelight.core.arrays import Floats
-from limelight.reproduce.drawing import new_axes, plain, rectangle
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import Experiment, Numbers, new_axes, plain, rectangle
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.reproduce.drawing import BLUE, GREY, INK, new_axes, rectangle
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import BLUE, GREY, INK, Experiment, Numbers, new_axes, rectangle
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.reproduce.drawing import RED, new_figure, plain, rectangle
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import RED, Experiment, Numbers, new_figure, plain, rectangle
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 

@@ -17,8 +17,7 @@ import numpy as np
 from limelight.core.arrays import Floats, Integers
 from limelight.errors import InputError
 from limelight.models.interface import Removal
-from limelight.reproduce.drawing import BLUE, GREEN, INK, PURPLE, RED, new_axes, plain
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import BLUE, GREEN, INK, PURPLE, RED, Experiment, Numbers, new_axes, plain
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Asked, Lab, Prepared
 from limelight.reproduce.passes import FORMULAS, RUNS, SETTINGS, exact_deletion, formulas_of, lime_runs, noise

@@ -11,8 +11,7 @@ import torch
 from limelight.attribution.api import explain
 from limelight.core.arrays import Floats
 from limelight.models.interface import Classifier
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import BLUE, GREY, INK, RED, Experiment, Numbers, new_axes, plain
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, evenly, joined, target_of
 from limelight.statistics.correlation import correlation

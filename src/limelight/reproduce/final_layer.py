@@ -11,8 +11,7 @@ import torch
 
 from limelight.core.arrays import Floats
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import BLUE, GREY, INK, RED, new_axes, plain
-from limelight.reproduce.experiment import Experiment, Numbers, percent
+from limelight.reproduce.experiment import BLUE, GREY, INK, RED, Experiment, Numbers, new_axes, percent, plain
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Asked, Lab, Prepared, evenly, joined
 from limelight.statistics.correlation import comparisons, correlation, kendall

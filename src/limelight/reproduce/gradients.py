@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from limelight.models.words.attention import AttentionClassifier
 from limelight.models.words.attention_view import heads64, positions64, rows64
-from limelight.reproduce.drawing import BLUE, INK, RED, histogram, new_axes, plain
-from limelight.reproduce.experiment import Experiment, Numbers
+from limelight.reproduce.experiment import BLUE, INK, RED, Experiment, Numbers, histogram, new_axes, plain
 from limelight.reproduce.folder import Arrays, RunFolder
 from limelight.reproduce.lab import Lab, Prepared, joined
 from limelight.theory.folding import theorem_4_1

@@ -12,8 +12,21 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, histogram, new_axes
-from limelight.reproduce.experiment import Experiment, Numbers, percent, pm
+from limelight.reproduce.experiment import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    Experiment,
+    Numbers,
+    histogram,
+    new_axes,
+    percent,
+    pm,
+)
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.statistics.sign_flips import mean_and_spread

@@ -11,8 +11,7 @@ from limelight.core.sanitize import visible
 from limelight.render.html.escaping import numbers_in, safe
 from limelight.render.html.page_frame import page_head
 from limelight.render.html.stylesheet import SCOPE, page_stylesheet
-from limelight.reproduce.drawing import source_line
-from limelight.reproduce.experiment import Experiment, Row
+from limelight.reproduce.experiment import Experiment, Row, source_line
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _RULES = """

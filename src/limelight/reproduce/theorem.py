@@ -12,8 +12,7 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.reproduce import passes
-from limelight.reproduce.drawing import GREEN, INK, PURPLE, RED, new_axes
-from limelight.reproduce.experiment import Experiment, Numbers, pm
+from limelight.reproduce.experiment import GREEN, INK, PURPLE, RED, Experiment, Numbers, new_axes, pm
 from limelight.reproduce.folder import RunFolder
 from limelight.reproduce.lab import Lab
 from limelight.statistics.correlation import rank_correlation

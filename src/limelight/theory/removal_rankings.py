@@ -46,11 +46,6 @@ class Ranking:
     def aopc(self) -> float:
         return aopc(self.outputs)
 
-    @property
-    def gap(self) -> float:
-        """By how much another order may still be better (worse)."""
-        return abs(self.bound - self.aopc)
-
 
 def aopc(outputs: Floats) -> float:
     """f(S_0) less the mean of f(S_1), …, f(S_d)."""

@@ -39,27 +39,6 @@ from limelight.theory.values import moments_of_many
 
 
 @dataclass(frozen=True)
-class Removals:
-    """Lowest and highest output found for each number of removed features, and what is possible.
-
-    lowest_bound <= the lowest output there is <= lowest, and highest <= the highest output there is <= highest_bound.
-    """
-
-    sizes: Integers  # (n,): how many features are removed
-    lowest: Floats  # (n,)
-    lowest_bound: Floats  # (n,)
-    highest: Floats  # (n,)
-    highest_bound: Floats  # (n,)
-    lowest_sets: Coalitions  # (n, d): what is kept
-    highest_sets: Coalitions  # (n, d)
-
-    @property
-    def gap(self) -> float:
-        """The widest distance of what was found from its bound."""
-        return float(np.max([self.lowest - self.lowest_bound, self.highest_bound - self.highest], initial=0.0))
-
-
-@dataclass(frozen=True)
 class Flip:
     """The fewest features whose removal changes the sign of the output, as far as it is known.
 
@@ -97,17 +76,20 @@ def means_by_word(game: RatioGame, column: int, tolerance: float = DEFAULT_TOLER
     return float(uniform @ moments.F[0]), moments.G[0, 0]
 
 
-def best_removals(
-    game: RatioGame, column: int, sizes: Sequence[int] | Integers | None = None, effort: int = EFFORT
-) -> Removals:
-    """The lowest and the highest output with exactly k features removed, for each k of `sizes` (all, if None).
+def lowest_outputs(
+    game: RatioGame, sizes: Sequence[int] | Integers | None = None, effort: int = EFFORT
+) -> LowestOutputs:
+    """The lowest output of a game of one class with exactly k features removed, for each k of `sizes` (all, if None).
 
     Where all sets of a size were tried, the bound is what was found. Else `effort` branches narrow the gap, until it is
-    a thousandth of the range that the sizes span.
+    a thousandth of the range that the sizes span. The highest outputs are the lowest of the `negated` game.
     """
-    chosen, one = checked_sizes(game, sizes), one_class(game, column)
-    low, high = _lowest(one, chosen, effort), _lowest(negated(one), chosen, effort)
-    return Removals(chosen, low.found, low.bound, -high.found, -high.bound, low.kept, high.kept)
+    chosen = checked_sizes(game, sizes)
+    with one_thread():
+        found, kept = lowest_found(game, chosen, head_optima(game, chosen)[1])
+        outputs = LowestOutputs(game, chosen, found, kept)
+        outputs.tighten(found - CLOSE_ENOUGH * float(found.max() - found.min()), checked_effort(effort))
+    return outputs
 
 
 def best_ranking(game: RatioGame, column: int, worst: bool = False, effort: int = EFFORT) -> Ranking:
@@ -122,7 +104,7 @@ def best_ranking(game: RatioGame, column: int, worst: bool = False, effort: int 
         return lowest if worst else best
     if worst:
         one = negated(one)
-    found = _lowest(one, np.arange(d + 1), effort)
+    found = lowest_outputs(one, effort=effort)
     # Features that good sets of most sizes remove go first.
     by_sets = np.argsort(found.kept.sum(axis=0), kind="stable")
     with one_thread():
@@ -189,12 +171,3 @@ def checked_sizes(game: RatioGame, sizes: Sequence[int] | Integers | None) -> In
 def checked_effort(effort: int) -> int:
     """How many branches may be tried."""
     return whole_number("effort", effort, 0, " (branches that may be tried)")
-
-
-def _lowest(game: RatioGame, sizes: Integers, effort: int) -> LowestOutputs:
-    """Found by search, bounded as far as the effort carries."""
-    with one_thread():
-        found, kept = lowest_found(game, sizes, head_optima(game, sizes)[1])
-        outputs = LowestOutputs(game, sizes, found, kept)
-        outputs.tighten(found - CLOSE_ENOUGH * float(found.max() - found.min()), checked_effort(effort))
-    return outputs

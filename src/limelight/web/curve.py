@@ -89,11 +89,11 @@ def _game_along(resolved: Resolved) -> RatioGame | None:
 def _exact(game: RatioGame, sizes: Integers) -> dict[str, Floats]:
     """At each size: the mean over all sets of this size with half of its 95 % interval, the lowest output that was
     found, and the bound below which none is."""
-    from limelight.theory.subsets import best_removals, size_means
+    from limelight.theory.subsets import lowest_outputs, size_means
 
-    best = best_removals(game, 0, sizes)
+    best = lowest_outputs(game, sizes)
     chance, none = size_means(game, 0)[sizes], np.zeros(len(sizes))
-    return {"chance": chance, "half_width": none, "lowest": best.lowest, "bound": best.lowest_bound}
+    return {"chance": chance, "half_width": none, "lowest": best.found, "bound": best.bound}
 
 
 def _sampled(tables: Floats, named: int) -> dict[str, Floats]:

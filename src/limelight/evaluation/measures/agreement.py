@@ -19,15 +19,7 @@ from limelight.statistics.correlation import comparisons, kendall, top_overlap
 TAU, TOP = "τ", "top 10"
 _TOP = 10
 
-agreement = Measure(
-    "agreement",
-    label="Agreement",
-    summary="Kendall's τ and the shared part of the ten strongest words, for each pair of methods: likeness, not truth",
-    pairs=TAU,
-)
 
-
-@agreement.scores
 def of_pairs(case: Case) -> Iterator[Score]:
     if case.d < 2 or len(case.entries) < 2:
         return
@@ -42,3 +34,12 @@ def of_pairs(case: Case) -> Iterator[Score]:
         if math.isfinite(tau):
             yield score(TAU, tau, **place)
         yield score(TOP, float(shared[i, j]), **place)
+
+
+agreement = Measure(
+    "agreement",
+    label="Agreement",
+    summary="Kendall's τ and the shared part of the ten strongest words, for each pair of methods: likeness, not truth",
+    pairs=TAU,
+    scores=(of_pairs,),
+)

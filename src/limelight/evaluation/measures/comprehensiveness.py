@@ -29,20 +29,7 @@ from limelight.evaluation.measure import (
 )
 from limelight.models.outputs import Output
 
-comprehensiveness = Measure(
-    "comprehensiveness",
-    label="Comprehensiveness",
-    summary="What the output loses when the strongest words are removed: mean over all steps, and at parts of them",
-    better="higher",
-    primary=True,
-    curve=Curve(
-        "What the output loses as words are taken out",
-        "What the output loses as a method's strongest words are removed: the higher, the better.",
-    ),
-)
 
-
-@comprehensiveness.wants
 def curves(case: Case) -> None:
     """Both curves of every ranking: the words that are kept tell what the reverse removes, for the limits."""
     for entry, order in case.orders():
@@ -54,7 +41,6 @@ def curves(case: Case) -> None:
             case.enumerate(removal)
 
 
-@comprehensiveness.scores
 def of_methods(case: Case) -> Iterator[Score]:
     for removal, output in case.places:
         whole, chance = case.whole[output], area(case.chance(removal, output))
@@ -69,7 +55,6 @@ def of_methods(case: Case) -> Iterator[Score]:
             yield from case.scores_at(lost, is_drawn, **place)
 
 
-@comprehensiveness.scores
 def of_texts(case: Case) -> Iterator[Score]:
     """Chance and the limits, which belong to no method."""
     for removal, output in case.places:
@@ -91,3 +76,21 @@ def _above(case: Case, output: Output, best: float, other: float) -> float:
     """The difference; 0 where it is rounding, as where no ranking differs from another."""
     above = best - other
     return above if case.d > 1 and above > case.rounding(output) else 0.0
+
+
+comprehensiveness = Measure(
+    "comprehensiveness",
+    label="Comprehensiveness",
+    summary="What the output loses when the strongest words are removed: mean over all steps, and at parts of them",
+    better="higher",
+    primary=True,
+    curve=Curve(
+        "What the output loses as words are taken out",
+        "What the output loses as a method's strongest words are removed: the higher, the better.",
+    ),
+    wants=curves,
+    scores=(
+        of_methods,
+        of_texts,
+    ),
+)

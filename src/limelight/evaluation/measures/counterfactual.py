@@ -22,21 +22,11 @@ from limelight.models.interface import Classifier, View
 
 PRECISION, FOLLOWED = "average precision", "label follows"
 
-counterfactual = Measure(
-    "counterfactual",
-    label="Counterfactual pairs",
-    summary="Average precision of the words that an edit changed, where it also changed what the model says",
-    better="higher",
-    needs="counterfactuals",
-)
 
-
-@counterfactual.unfit
 def without_labels(model: Classifier, view: View, texts: int) -> str | None:
     return "a regression has no label that an edit could turn" if view.kind == "regression" else None
 
 
-@counterfactual.scores
 def of_methods(case: Case) -> Iterator[Score]:
     other = case.plan.besides[case.number].counterfactual
     if other is None:
@@ -76,3 +66,14 @@ def edited_words(words: Sequence[Hashable], others: Sequence[Hashable]) -> Float
         if kind in ("replace", "delete"):
             edited[start:end] = True
     return edited
+
+
+counterfactual = Measure(
+    "counterfactual",
+    label="Counterfactual pairs",
+    summary="Average precision of the words that an edit changed, where it also changed what the model says",
+    better="higher",
+    needs="counterfactuals",
+    unfit=without_labels,
+    scores=(of_methods,),
+)

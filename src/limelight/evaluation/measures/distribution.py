@@ -24,22 +24,11 @@ LEAST_TEXTS = 20
 """Below, a range says nothing."""
 _OFTEN = 0.1
 
-distribution = Measure(
-    "out-of-distribution",
-    label="Out of distribution",
-    summary="How often outputs with random words removed leave the range of the outputs of whole texts: a warning",
-)
 
-
-@distribution.unfit
 def few_texts(model: Classifier, view: View, texts: int) -> str | None:
     return None if texts >= LEAST_TEXTS else f"with fewer than {LEAST_TEXTS} texts their range says nothing"
 
 
-distribution.wants(Case.want_random)
-
-
-@distribution.scores
 def of_text(case: Case) -> Iterator[Score]:
     low, high = np.quantile(case.quantity(case.output).of(case.plan.logits), _EDGES)
     for removal in case.removals:
@@ -49,7 +38,6 @@ def of_text(case: Case) -> Iterator[Score]:
         yield score(EMPTY, outputs[0, -1], **place)
 
 
-@distribution.says("caveat")
 def often_outside(evaluation: Evaluation) -> Iterator[str]:
     summary = evaluation.summary
     for removal in summary.removals:
@@ -59,3 +47,14 @@ def often_outside(evaluation: Evaluation) -> Iterator[str]:
                 f"With words {removed(removal)}, {percent(outside)} of the outputs lie outside the range of whole "
                 "texts: the model is asked about inputs that it was not made for."
             )
+
+
+distribution = Measure(
+    "out-of-distribution",
+    label="Out of distribution",
+    summary="How often outputs with random words removed leave the range of the outputs of whole texts: a warning",
+    unfit=few_texts,
+    wants=Case.want_random,
+    scores=(of_text,),
+    says=("caveat", often_outside),
+)

@@ -20,26 +20,16 @@ from limelight.theory.subsets import smallest_flip
 
 PART, FLIPPED, FEWEST, FEWEST_BOUND = "part", "flipped", "fewest found", "fewest possible"
 
-flips = Measure(
-    "flips",
-    label="Flips",
-    summary="The part of the words, strongest first, that must go until the label changes; all, where it never does",
-    better="lower",
-)
 
-
-@flips.unfit
 def without_labels(model: Classifier, view: View, texts: int) -> str | None:
     return "a regression has no label that could change" if view.kind == "regression" else None
 
 
-@flips.wants
 def curves(case: Case) -> None:
     for entry, order in case.orders():
         case.want(case.ranking(entry, order))
 
 
-@flips.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if not case.holds(case.prediction.logits[None])[0]:  # only what is given can be taken away
         return
@@ -60,3 +50,14 @@ def fewest(case: Case) -> Iterator[Score]:
         flip = smallest_flip(case.ratio_game("log-odds"), 0, effort=0)
     yield score(FEWEST, 1.0 if flip.size is None else flip.size / case.d, removal="mask")
     yield score(FEWEST_BOUND, min(flip.at_least / case.d, 1.0), removal="mask")
+
+
+flips = Measure(
+    "flips",
+    label="Flips",
+    summary="The part of the words, strongest first, that must go until the label changes; all, where it never does",
+    better="lower",
+    unfit=without_labels,
+    wants=curves,
+    scores=(of_methods,),
+)

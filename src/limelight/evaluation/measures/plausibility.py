@@ -17,16 +17,7 @@ from limelight.evaluation.measure import Measure, Score, score
 
 PRECISION, F1, IOU = "average precision", "F1", "IOU"
 
-plausibility = Measure(
-    "plausibility",
-    label="Plausibility",
-    summary="Average precision, F1 and IOU of the strongest words against human rationales: people, not the model",
-    better="higher",
-    needs="rationales",
-)
 
-
-@plausibility.scores
 def of_methods(case: Case) -> Iterator[Score]:
     rationale = case.plan.besides[case.number].rationale
     if rationale is None:
@@ -56,3 +47,13 @@ def average_precision(scores: Floats, marked: Floats) -> float:
     last = np.flatnonzero(np.append(np.diff(ordered) != 0.0, True))
     precision, recall = hits[last] / (last + 1.0), hits[last] / hits[-1]
     return float((np.diff(recall, prepend=0.0) * precision).sum())
+
+
+plausibility = Measure(
+    "plausibility",
+    label="Plausibility",
+    summary="Average precision, F1 and IOU of the strongest words against human rationales: people, not the model",
+    better="higher",
+    needs="rationales",
+    scores=(of_methods,),
+)

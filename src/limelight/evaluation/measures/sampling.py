@@ -20,15 +20,7 @@ TEXTS = 20
 TIMES = 4
 BEFORE, AFTER = "above chance", f"above chance, {TIMES} × samples"
 
-sampling = Measure(
-    "sampling",
-    label="Sampling error",
-    summary="What comprehensiveness above chance becomes with four times the samples, on the first 20 texts",
-    default=False,
-)
 
-
-@sampling.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS:
         return
@@ -47,7 +39,6 @@ def of_methods(case: Case) -> Iterator[Score]:
             yield score(AFTER, chance - area(case.curve(ranking, removal, case.output)), **place)
 
 
-@sampling.says("last caveat")
 def moves(evaluation: Evaluation) -> Iterator[str]:
     """Whether more samples would change the rank."""
     moved = [move for signed in (True, False) for move in _moves(evaluation, signed)]
@@ -75,3 +66,13 @@ def _moves(evaluation: Evaluation, signed: bool) -> Iterator[str]:
         ]
         told = "keeps its rank" if ranks[0] == ranks[1] else f"goes from rank {ranks[0]} to {ranks[1]} of {len(names)}"
         yield f"{name} moves by {moved:+.3f} and {told}"
+
+
+sampling = Measure(
+    "sampling",
+    label="Sampling error",
+    summary="What comprehensiveness above chance becomes with four times the samples, on the first 20 texts",
+    default=False,
+    scores=(of_methods,),
+    says=("last caveat", moves),
+)

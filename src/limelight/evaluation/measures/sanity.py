@@ -31,21 +31,11 @@ if TYPE_CHECKING:
 
 TEXTS = 20
 
-sanity = Measure(
-    "sanity",
-    label="Sanity",
-    summary="How much of a method's ranking stays when the model's parameters are randomised, from the top down",
-    better="lower",
-    default=False,
-)
 
-
-@sanity.unfit
 def without_parameters(model: Classifier, view: View, texts: int) -> str | None:
     return None if has_parameters(model) else "the parameters of this model are not known, so none can be randomised"
 
 
-@sanity.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
@@ -129,3 +119,14 @@ def _draw(module: nn.Module, groups: list[list[str]], stage: str, seed: int) -> 
             own = weight.float()
             spread = own.std() if own.numel() > 1 else own.abs().mean()
             weight.copy_((own.mean() + spread * noise).to(weight.dtype))
+
+
+sanity = Measure(
+    "sanity",
+    label="Sanity",
+    summary="How much of a method's ranking stays when the model's parameters are randomised, from the top down",
+    better="lower",
+    default=False,
+    unfit=without_parameters,
+    scores=(of_methods,),
+)

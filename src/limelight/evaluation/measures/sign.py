@@ -13,23 +13,13 @@ import numpy as np
 from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Measure, Score, score
 
-sign = Measure(
-    "sign",
-    label="Sign",
-    summary="How often removing one word moves the output the way its weight says, weighted by size",
-    better="higher",
-    coin=0.5,
-)
 
-
-@sign.wants
 def words_alone(case: Case) -> None:
     if case.signed:
         for answers in case.answers.values():
             answers.want(~np.eye(case.d, dtype=bool))
 
 
-@sign.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if not case.signed:
         return
@@ -43,3 +33,14 @@ def of_methods(case: Case) -> Iterator[Score]:
                 agrees = 0.5 * (1.0 + moved * np.sign(entry.weights))
                 value = (sizes * agrees).sum() / sizes.sum()
                 yield score("", value, method=entry.name, removal=removal, output=output)
+
+
+sign = Measure(
+    "sign",
+    label="Sign",
+    summary="How often removing one word moves the output the way its weight says, weighted by size",
+    better="higher",
+    coin=0.5,
+    wants=words_alone,
+    scores=(of_methods,),
+)

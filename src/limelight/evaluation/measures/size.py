@@ -32,20 +32,12 @@ SLOPE, EXPLAINED = "slope", "variance explained"
 WRONG_SIZE = 4 / 3
 """Weights whose sums are off by more than a third on average are named."""
 
-size = Measure(
-    "size",
-    label="Size of weights",
-    summary="Change of the output when random words are removed, against the sum of their weights: slope 1 is right",
-)
 
-
-@size.wants
 def random_sets(case: Case) -> None:
     if case.signed:
         case.want_random()
 
 
-@size.scores
 def of_methods(case: Case) -> Iterator[Score]:
     if not case.signed or case.d < 2:
         return
@@ -66,7 +58,6 @@ def of_methods(case: Case) -> Iterator[Score]:
             yield score(EXPLAINED, explained, **place)
 
 
-@size.says("after pairs")
 def wrong_sizes(evaluation: Evaluation) -> Iterator[str]:
     """Methods whose weights are plainly too small or too large; a description, which a ranking cannot give."""
     summary, off = evaluation.summary, []
@@ -115,3 +106,13 @@ def _exact_means(case: Case) -> tuple[float, Floats]:
     """E[f] and E[f; word kept] of a single attention layer, over sets whose size is uniform from 1 to d."""
     with one_thread():
         return means_by_word(case.ratio_game(case.output), 0)
+
+
+size = Measure(
+    "size",
+    label="Size of weights",
+    summary="Change of the output when random words are removed, against the sum of their weights: slope 1 is right",
+    wants=random_sets,
+    scores=(of_methods,),
+    says=("after pairs", wrong_sizes),
+)

@@ -24,16 +24,7 @@ from limelight.statistics.correlation import rank_correlation, shared_top
 TEXTS = 50
 _TOP = 10
 
-stability = Measure(
-    "stability",
-    label="Stability",
-    summary="How much of a ranking stays with another seed, and under edits of case, white space and punctuation",
-    better="higher",
-    default=False,
-)
 
-
-@stability.scores
 def of_seeds(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
@@ -42,7 +33,6 @@ def of_seeds(case: Case) -> Iterator[Score]:
         yield from _likeness("seed", entry.name, entry.weights, other.weights)
 
 
-@stability.scores
 def of_edits(case: Case) -> Iterator[Score]:
     if case.number >= TEXTS or case.d < 2:
         return
@@ -122,3 +112,16 @@ def _counted(names: Sequence[str], sides: Sequence[int] | None) -> list[tuple[st
         keys.append((form, side, seen[form, side]))
         seen[form, side] += 1
     return keys
+
+
+stability = Measure(
+    "stability",
+    label="Stability",
+    summary="How much of a ranking stays with another seed, and under edits of case, white space and punctuation",
+    better="higher",
+    default=False,
+    scores=(
+        of_seeds,
+        of_edits,
+    ),
+)

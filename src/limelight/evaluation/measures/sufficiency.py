@@ -13,26 +13,13 @@ from limelight.evaluation.measure import ALL, Curve, Measure, Score, score
 
 BELOW_CHANCE = "below chance"
 
-sufficiency = Measure(
-    "sufficiency",
-    label="Sufficiency",
-    summary="What the output loses when the strongest words alone are kept: over all steps, and at parts of them",
-    better="lower",
-    curve=Curve(
-        "What the output loses as words are kept alone",
-        "What the output loses when the strongest words alone are kept: the lower, the better.",
-    ),
-)
 
-
-@sufficiency.wants
 def curves(case: Case) -> None:
     for entry, order in case.orders():
         case.want(case.ranking(entry, order), kept=True)
     case.want_random()
 
 
-@sufficiency.scores
 def of_methods(case: Case) -> Iterator[Score]:
     for removal, output in case.places:
         whole = case.whole[output]
@@ -47,3 +34,17 @@ def of_methods(case: Case) -> Iterator[Score]:
             yield score(BELOW_CHANCE, area(chance) - area(lost), **own)
             is_drawn = output == case.output and order == entry.own_order
             yield from case.scores_at(lost, is_drawn, **own)
+
+
+sufficiency = Measure(
+    "sufficiency",
+    label="Sufficiency",
+    summary="What the output loses when the strongest words alone are kept: over all steps, and at parts of them",
+    better="lower",
+    curve=Curve(
+        "What the output loses as words are kept alone",
+        "What the output loses when the strongest words alone are kept: the lower, the better.",
+    ),
+    wants=curves,
+    scores=(of_methods,),
+)

@@ -55,7 +55,8 @@ def verdict(evaluation: Evaluation) -> Iterator[str]:
 
 def _of_measures(evaluation: Evaluation, place: Place) -> Iterator[str]:
     for measure in measures():
-        yield from measure.said(place, evaluation)
+        if measure.says is not None and measure.says[0] == place:
+            yield from measure.says[1](evaluation)
 
 
 def _of_kind(evaluation: Evaluation) -> Iterator[str]:
