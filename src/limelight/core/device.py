@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+
 import torch
 
 from limelight.errors import ParameterError
@@ -19,3 +22,10 @@ def find_device(name: str) -> torch.device:
         there = "'cpu' or 'cuda'" if torch.cuda.is_available() else "'cpu'"
         raise ParameterError(f"no device {name!r} here ({reason}): use {there}, or 'auto'") from error
     return device
+
+
+def machine_of(device: str) -> str:
+    """What a device is called in a report."""
+    if "cuda" in device and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {os.cpu_count()} cores"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ import numpy as np
 import limelight
 from limelight.attribution.api import view_of
 from limelight.core.arrays import whole_number
+from limelight.core.device import find_device, machine_of
 from limelight.core.progress import Progress
 from limelight.errors import DataError, InputError, UnknownNameError, shown
 from limelight.evaluation.api import evaluated
@@ -27,6 +27,7 @@ from limelight.evaluation.plan import Arguments, plan_of
 from limelight.evaluation.result import Evaluation
 from limelight.evaluation.run_folder import EvaluationFolder
 from limelight.models.interface import Classifier
+from limelight.storage.files import digest_of_files
 from limelight.storage.labelled_texts import read_rows
 from limelight.storage.tables import is_identifier
 
@@ -85,7 +86,8 @@ def run(options: Options, progress: Progress) -> Evaluation:
         }
         folder.claim(hashlib.sha256(said.encode()).hexdigest()[:16], {**about, **settings})
         started = time.perf_counter()
-        made = {"date": str(date.today()), "device": _machine(model), "left_out": left_out}
+        device = machine_of(str(getattr(model, "device", "cpu")))
+        made = {"date": str(date.today()), "device": device, "left_out": left_out}
         evaluation = evaluated(plan, progress, folder, {**about, **made})
         progress.say(f"judged in {time.perf_counter() - started:.1f} s")
         folder.write_evaluation(evaluation)
@@ -215,7 +217,6 @@ def _loaded(options: Options) -> Any:
     """The model on the device that was asked for: Hugging Face's are loaded there, limelight's own moved."""
     import torch
 
-    from limelight.core.device import find_device
     from limelight.models.load import is_huggingface
 
     loading, device = dict(options.loading), options.device
@@ -231,17 +232,4 @@ def _model(name: str | None) -> tuple[str, str]:
     """What a model is called, and a digest of its weights, settings and words; a name on a hub stands for itself."""
     if name is None:
         return "the embedded model", f"embedded {limelight.__version__}"
-    files = sorted(file for pattern in ("*.safetensors", "*.json", "*.txt") for file in Path(name).glob(pattern))
-    digest = hashlib.sha256(b"" if files else name.encode())
-    for file in files:
-        digest.update(file.read_bytes())
-    return os.path.basename(os.path.normpath(name)), digest.hexdigest()[:16]
-
-
-def _machine(model: Any) -> str:
-    import torch
-
-    device = str(getattr(model, "device", "cpu"))
-    if "cuda" in device and torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()} CPU, {os.cpu_count()} cores"
+    return os.path.basename(os.path.normpath(name)), digest_of_files(name, "*.safetensors", "*.json", "*.txt")

@@ -47,6 +47,7 @@ from limelight.evaluation.measure import (
     measures,
     primary,
 )
+from limelight.models.interface import Memo
 from limelight.statistics.sign_flips import many_means, summed_copies
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ class Summary:
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation, about = evaluation, evaluation.about
-        self._standings: dict[tuple[str, str], list[Standing]] = {}
-        self._contests: dict[str, Contest] = {}
+        self._memo = Memo()
         self.removal = str(about["removal"])
         """The removal that methods were made with, on which the primary measure rests."""
         self.removals: tuple[str, ...] = tuple(about["removals"])
@@ -118,22 +118,20 @@ class Summary:
 
     def standings(self, table: Table, removal: str | None = None) -> list[Standing]:
         """The methods of a table, the best first."""
-        removal = self.removal if removal is None else removal
-        if (table, removal) not in self._standings:
-            found = [self._standing(name, table, removal) for name in self.members(table)]
-            self._standings[table, removal] = sorted(found, key=lambda one: -one.score.value)
-        return self._standings[table, removal]
+        where = self.removal if removal is None else removal
+
+        def ranked() -> list[Standing]:
+            found = [self._standing(name, table, where) for name in self.members(table)]
+            return sorted(found, key=lambda one: -one.score.value)
+
+        return self._memo.get((table, where), ranked)
 
     @cached_property
     def comparisons(self) -> list[Compared]:
         """All pairs of the signed table, and all of the unsigned one, the better of a pair first."""
-        return self._comparisons(self.removal)
-
-    def _comparisons(self, removal: str) -> list[Compared]:
-        """The pairs under any removal, which are a family of their own."""
-        own = self.contest(removal)
+        own = self.contest(self.removal)
         able = set(own.methods)
-        ranked = [[one.method for one in self.standings(table, removal) if one.method in able] for table in RANKED]
+        ranked = [[one.method for one in self.standings(table) if one.method in able] for table in RANKED]
         return [own.pair(*pair) for names in ranked for pair in combinations(names, 2)]
 
     @cached_property
@@ -231,9 +229,7 @@ class Summary:
 
     def contest(self, removal: str) -> Contest:
         """The methods compared under a removal, on the texts that all of them explain."""
-        if removal not in self._contests:
-            self._contests[removal] = self._contest(removal)
-        return self._contests[removal]
+        return self._memo.get(("contest", removal), lambda: self._contest(removal))
 
     # ── how it is computed ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -241,13 +237,12 @@ class Summary:
     def _means(self) -> tuple[Floats, Floats, Floats]:
         return many_means(self._evaluation.values, same=self._same)
 
-    def _text(self, part: str, removal: str) -> Floats:
-        """What the primary measure says of the texts themselves."""
-        return self._evaluation.of(primary().key(part, removal=removal, output=self.output))
+    def _text(self, part: str, removal: str, method: str = "", order: str = "") -> Floats:
+        """What the primary measure says of the texts themselves, or of a method."""
+        return self._evaluation.of(primary().key(part, method, removal=removal, output=self.output, order=order))
 
     def _gains(self, method: str, table: Table, removal: str, part: str = ABOVE_CHANCE) -> Floats:
-        order = _order(table)
-        return self._evaluation.of(primary().key(part, method, removal=removal, output=self.output, order=order))
+        return self._text(part, removal, method, _order(table))
 
     def _room(self, removal: str) -> Floats:
         """How far the best order is above chance; NaN for a text that cannot tell orders apart.

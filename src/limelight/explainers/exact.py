@@ -44,11 +44,8 @@ def size_of_outputs(game: RatioGame) -> float:
 
 def exact_weights(values: ExactValues) -> Weights:
     """The bounds, of weights and intercept, cover quadrature and rounding; the model itself was not asked."""
-    diagnostics: dict[str, float | int] = {"nodes": values.nodes}
-    if values.intercept is not None:
-        diagnostics["intercept"] = values.intercept
-    if values.intercept_error is not None:
-        diagnostics["intercept_error"] = values.intercept_error
+    said = {"nodes": values.nodes, "intercept": values.intercept, "intercept_error": values.intercept_error}
+    diagnostics = {name: value for name, value in said.items() if value is not None}
     return Weights(values.values, Bounded(values.error), diagnostics=diagnostics)
 
 

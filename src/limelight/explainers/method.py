@@ -378,18 +378,9 @@ class Method:
         An implementation that is for some texts only stands back where options are given that another one has: which
         options can be given must not depend on the text.
         """
-        implementations = [
-            implementation
-            for implementation in self.implementations
-            if implementation.applies(view, conditions, features)
-        ]
-        for implementation in implementations:
-            others = {name for other in implementations if other.declines is None for name in other.options}
-            if implementation.declines is None or not any(
-                name in others and name not in implementation.options for name in options
-            ):
-                return implementation
-        return None
+        able = [one for one in self.implementations if one.applies(view, conditions, features)]
+        others = {name for one in able if one.declines is None for name in one.options}.intersection(options)
+        return next((one for one in able if one.declines is None or others <= one.options.keys()), None)
 
     def required_implementation(
         self, view: View, conditions: Conditions, features: Features | None = None, options: Sequence[str] = ()
@@ -398,16 +389,12 @@ class Method:
         implementation = self.implementation_for(view, conditions, features, options)
         if implementation is not None:
             return implementation
-        able = [implementation for implementation in self.implementations if isinstance(view, implementation.needs)]
-        for implementation in able:
-            if (
-                implementation.declines is not None
-                and features is not None
-                and implementation.applies(view, conditions)
-            ):
-                raise CapabilityError(f"method {self.id!r} {implementation.declines(features)}")
+        able = [one for one in self.implementations if isinstance(view, one.needs)]
+        for one in able:
+            if one.declines is not None and features is not None and one.applies(view, conditions):
+                raise CapabilityError(f"method {self.id!r} {one.declines(features)}")
         if not able:
-            needs = " or ".join(dict.fromkeys(implementation.need for implementation in self.implementations))
+            needs = " or ".join(dict.fromkeys(one.need for one in self.implementations))
             problem = f"needs {needs} of a model, which this model does not offer"
         else:
             problem = (
@@ -472,12 +459,10 @@ def defaults(
 ) -> list[tuple[Method, Implementation]]:
     """The methods, with their implementations, that are shown where none is named."""
     is_cheap = facts_of(view).cheap
-    candidates = methods() if is_cheap else tuple(map(find, OF_OTHERS))
-    implementations = [(one, one.implementation_for(view, conditions, features, options)) for one in candidates]
     return [
-        (one, implementation)
-        for one, implementation in implementations
-        if implementation is not None and (implementation.default or not is_cheap)
+        (one, own)
+        for one in (methods() if is_cheap else map(find, OF_OTHERS))
+        if (own := one.implementation_for(view, conditions, features, options)) and (own.default or not is_cheap)
     ]
 
 

@@ -5,9 +5,7 @@ First all numbers, then all figures: where matplotlib is missing the figures are
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import time
 from dataclasses import dataclass
 from datetime import date
@@ -17,9 +15,9 @@ import torch
 
 import limelight
 from limelight.core.arrays import whole_number
-from limelight.core.device import find_device
+from limelight.core.device import find_device, machine_of
 from limelight.core.progress import Progress
-from limelight.errors import CapabilityError, CheckpointError, InputError, known_name
+from limelight.errors import CapabilityError, InputError, known_name
 from limelight.models.words.checkpoint import embedded_folder
 from limelight.render.figure.axes import our_style
 from limelight.reproduce import (
@@ -38,7 +36,7 @@ from limelight.reproduce import (
 from limelight.reproduce.experiment import Experiment, available, save_figure, source_line
 from limelight.reproduce.folder import Fingerprint, RunFolder
 from limelight.reproduce.lab import SAMPLE, Lab, read_texts
-from limelight.storage.files import reason
+from limelight.storage.files import digest_of_files
 
 ON_A_CPU = 200
 """Documents where none are asked for and there is no GPU."""
@@ -143,10 +141,19 @@ def _lab(options: Options, folder: RunFolder, progress: Progress, load_deep: boo
     texts = read_texts(options.data)
     model = limelight.load(options.model)
     documents = _documents(options.documents, earlier, len(texts.texts), device)
-    seed = options.seed if options.seed is not None else earlier.seed if earlier else 0
+    seed = options.seed if options.seed is not None else earlier["seed"] if earlier else 0
     whole_number("--seed", seed, 0)
-    of_model = _called(options.model), _digest(options.model)
-    folder.claim(Fingerprint(texts.name, texts.digest, *of_model, documents, seed, limelight.__version__))
+    folder.claim(
+        {
+            "data": texts.name,
+            "data_digest": texts.digest,
+            "model": _called(options.model),
+            "model_digest": _digest(options.model),
+            "documents": documents,
+            "seed": seed,
+            "version": limelight.__version__,
+        }
+    )
     deep = limelight.load(options.deep_model) if load_deep and options.deep_model is not None else None
     if options.deep_model is not None:
         folder.claim_deep(_digest(options.deep_model))
@@ -171,17 +178,19 @@ def _check_inherited(options: Options, earlier: Fingerprint | None) -> None:
     """Refuse a request that leaves out data or a model that the folder's run had from a place of its own."""
     if earlier is None:
         return
-    if options.data is None and earlier.data != SAMPLE:
-        raise InputError(f"--out {options.out} was computed on {earlier.data}: give it again with --data")
-    if options.model is None and earlier.model != EMBEDDED:
-        raise InputError(f"--out {options.out} was computed with the model {earlier.model}: give it again with --model")
+    if options.data is None and earlier["data"] != SAMPLE:
+        raise InputError(f"--out {options.out} was computed on {earlier['data']}: give it again with --data")
+    if options.model is None and earlier["model"] != EMBEDDED:
+        raise InputError(
+            f"--out {options.out} was computed with the model {earlier['model']}: give it again with --model"
+        )
 
 
 def _documents(asked: int | None, earlier: Fingerprint | None, total: int, device: str) -> int:
     if asked is not None:
         return min(whole_number("--documents", asked, 2), total)
     if earlier is not None:
-        return earlier.documents
+        return earlier["documents"]
     return total if device == "cuda" else min(ON_A_CPU, total)
 
 
@@ -193,15 +202,7 @@ def _digest(folder: str | None) -> str:
     if folder is None:
         with embedded_folder() as path:
             return _digest(str(path))
-    files = sorted(Path(folder).glob("*.safetensors"))
-    # A name on the Hugging Face hub is no folder here: then the name stands for the model.
-    digest = hashlib.sha256(b"" if files else folder.encode())
-    for file in files:
-        try:
-            digest.update(file.read_bytes())
-        except OSError as error:
-            raise CheckpointError(f"could not read {file}: {reason(error)}; check its permissions") from error
-    return digest.hexdigest()[:16]
+    return digest_of_files(folder, "*.safetensors")
 
 
 # ── computing and drawing ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,12 +218,12 @@ def _compute(experiment: Experiment, lab: Lab) -> None:
     run_of = lab.folder.fingerprint()
     assert run_of is not None
     about = {
-        "data": run_of.data,
+        "data": run_of["data"],
         "is_sample": lab.texts.is_sample,
         "documents": len(lab.chosen),
-        "model": lab.deep_name if experiment.model == "deep" else run_of.model,
+        "model": lab.deep_name if experiment.model == "deep" else run_of["model"],
         "seed": lab.seed,
-        "device": _machine(lab.device),
+        "device": machine_of(lab.device),
         "date": str(date.today()),
         "seconds": round(seconds, 2),
         "limelight": limelight.__version__,
@@ -230,12 +231,6 @@ def _compute(experiment: Experiment, lab: Lab) -> None:
     }
     lab.folder.write_result(experiment.name, about, numbers)
     lab.progress.say(f"{experiment.name}: done in {seconds:.1f} s")
-
-
-def _machine(device: str) -> str:
-    if torch.device(device).type == "cuda":
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()} CPU, {os.cpu_count()} cores"
 
 
 def _draw(folder: RunFolder, progress: Progress, asked: set[str]) -> Path:

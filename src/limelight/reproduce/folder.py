@@ -19,7 +19,6 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +35,9 @@ _PIECE = "_piece_"
 """The entry of a piece that says what it is a piece of."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error)
 """Errors of reading a file that is cut short, damaged or of another kind."""
-
-
-@dataclass(frozen=True)
-class Fingerprint:
-    """Everything that decides the numbers of a run. Digests are of content, not of paths."""
-
-    data: str
-    data_digest: str
-    model: str
-    model_digest: str
-    documents: int
-    seed: int
-    version: str
+Fingerprint = dict[str, Any]
+_DECIDES = ("data", "data_digest", "model", "model_digest", "documents", "seed", "version")
+"""Everything that decides the numbers of a run, its fingerprint. Digests are of content, not of paths."""
 
 
 class RunFolder(run_folder.RunFolder):
@@ -71,8 +60,8 @@ class RunFolder(run_folder.RunFolder):
         return found
 
     def check_record(self, record: Any) -> Fingerprint:
-        found = Fingerprint(**{name: record[name] for name in Fingerprint.__dataclass_fields__})
-        if not (isinstance(found.documents, int) and isinstance(found.seed, int) and found.seed >= 0):
+        found = {name: record[name] for name in _DECIDES}
+        if not (isinstance(found["documents"], int) and isinstance(found["seed"], int) and found["seed"] >= 0):
             raise ValueError("documents and seed must be whole numbers")
         return found
 
@@ -80,13 +69,13 @@ class RunFolder(run_folder.RunFolder):
         """Write down that the folder holds this run; raise if it holds another."""
         stored = self.fingerprint()
         if stored is None:
-            self.write_json("run", asdict(wanted))
+            self.write_json("run", wanted)
             return
-        now = asdict(wanted)
-        for name in ("data", "model"):  # known by their content: they may be called otherwise by now
-            if now[f"{name}_digest"] == getattr(stored, f"{name}_digest"):
-                now[name] = getattr(stored, name)
-        self.check_same(asdict(stored), now)
+        # Data and model are known by their content: they may be called otherwise by now.
+        same = {
+            name: stored[name] for name in ("data", "model") if wanted[f"{name}_digest"] == stored[f"{name}_digest"]
+        }
+        self.check_same(stored, {**wanted, **same})
 
     def claim_deep(self, digest: str) -> None:
         """The deep model of Figure 6 may come later, but it stays the same."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import hashlib
 import json
 import os
 import platform
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from limelight.errors import InputError
+from limelight.errors import CheckpointError, InputError
 
 Content = bytes | Callable[[BinaryIO], object]
 """What a file is to hold: bytes, or a function that writes them to an open file."""
@@ -328,3 +329,15 @@ def _lock(descriptor: int) -> bool:
             return False
         raise
     return True
+
+
+def digest_of_files(folder: str, *patterns: str) -> str:
+    """A digest of a model's files of these names; of its name, where it has none here, such as one on a hub."""
+    files = sorted(file for pattern in patterns for file in Path(folder).glob(pattern))
+    digest = hashlib.sha256(b"" if files else folder.encode())
+    for file in files:
+        try:
+            digest.update(file.read_bytes())
+        except OSError as error:
+            raise CheckpointError(f"could not read {file}: {reason(error)}; check its permissions") from error
+    return digest.hexdigest()[:16]
