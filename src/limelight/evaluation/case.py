@@ -17,18 +17,18 @@ import numpy as np
 
 from limelight.attribution.request import Resolved
 from limelight.attribution.run import explanations
-from limelight.core.arrays import Array, Floats, Integers
+from limelight.core.arrays import Array, Coalitions, Floats, Integers
 from limelight.core.threads import one_thread
 from limelight.errors import CapabilityError, NumericalError, TooLargeError
 from limelight.evaluation.external import weights_of
 from limelight.evaluation.measure import Key, Order, Score, score
-from limelight.evaluation.shared_answers import Answers, along, sharing
+from limelight.evaluation.shared_answers import Answers, sharing
 from limelight.explanation.result import Comparison, Explanation, Prediction
 from limelight.inputs.features import NOBODY, Features
 from limelight.models.interface import Memo, Perturbable, RatioView, Removal, SeenAlong, View
 from limelight.models.outputs import Output, Quantity
 from limelight.theory.ratio_game import RatioGame
-from limelight.theory.removal_rankings import all_coalitions
+from limelight.theory.removal_rankings import all_coalitions, sets_removing_first
 from limelight.theory.subsets import size_means
 
 if TYPE_CHECKING:
@@ -186,12 +186,23 @@ class Case:
     def want(self, ranking: Integers, *, kept: bool = False) -> None:
         """The curve of a ranking will be asked for, under each removal."""
         for answers in self.answers.values():
-            answers.want(along(ranking, self.steps, kept=kept))
+            answers.want(self.sets_along(ranking, kept))
+
+    def want_orders(self, *both: bool) -> None:
+        """The curves of all methods' rankings will be asked for, with words removed, or kept, or both."""
+        for entry, order in self.orders():
+            for kept in both:
+                self.want(self.ranking(entry, order), kept=kept)
+
+    def sets_along(self, ranking: Integers, kept: bool) -> Coalitions:
+        """One row per step k: the first k features of a ranking are removed, or they alone are kept."""
+        without_first = sets_removing_first(ranking, self.steps)
+        return ~without_first if kept else without_first
 
     def logits_along(self, ranking: Integers, removal: Removal, *, kept: bool = False) -> Floats:
         """Logits at each step: the first words of the ranking removed, or they alone kept."""
         name = ("logits", ranking.tobytes(), removal, kept)
-        return self.memo.get(name, lambda: self.answers[removal](along(ranking, self.steps, kept=kept)))
+        return self.memo.get(name, lambda: self.answers[removal](self.sets_along(ranking, kept)))
 
     def curve(self, ranking: Integers, removal: Removal, output: Output, *, kept: bool = False) -> Floats:
         """The output after 0, 1, … d words: (d + 1,)."""

@@ -159,7 +159,7 @@ class Evaluation(Saved):
 
     def plot(self) -> Any:
         """A matplotlib figure: what the output loses as words are removed, by each method, at random, and at best."""
-        from limelight.evaluation.report.figure import figure_of
+        from limelight.evaluation.report.curves import figure_of
 
         return figure_of(self)
 

@@ -155,9 +155,3 @@ def sharing(view: View, features: Features, answers: Mapping[Removal, Answers]) 
     except (AttributeError, TypeError):
         return view
     return cast(View, shared)
-
-
-def along(ranking: Integers, steps: Integers, *, kept: bool = False) -> Coalitions:
-    """One row per step k: the first k features of a ranking are removed, or they alone are kept."""
-    is_first = np.argsort(ranking)[None] < steps[:, None]
-    return is_first if kept else ~is_first

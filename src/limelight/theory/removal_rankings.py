@@ -54,16 +54,12 @@ def aopc(outputs: Floats) -> float:
 
 def sets_of_ranking(order: Integers) -> Coalitions:
     """Sets that an order keeps after 0, 1, …, d removals: (d + 1, d)."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    kept: Coalitions = place[None, :] >= np.arange(len(order) + 1)[:, None]
-    return kept
+    return sets_removing_first(order, np.arange(len(order) + 1))
 
 
 def sets_removing_first(ranked: Integers, sizes: Integers) -> Coalitions:
-    """Sets that remove the first `sizes` (n,) of the features in each row of `ranked` (..., n, d)."""
-    kept = np.empty(ranked.shape, dtype=np.bool_)
-    np.put_along_axis(kept, ranked, np.arange(ranked.shape[-1]) >= sizes[:, None], axis=-1)
+    """Sets that remove the first `sizes` (n,) features of a ranking (d,), or of those in the rows of (..., n, d)."""
+    kept: Coalitions = np.argsort(ranked, axis=-1) >= sizes[:, None]
     return kept
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,44 +26,37 @@ if TYPE_CHECKING:
     from limelight.training.train import TrainingReport
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The data's source, and the command that makes the model again without the preset, the seed and the folder."""
+def command_again(
+    data: object,
+    test: object,
+    text_column: str,
+    label_column: str,
+    label_names: Mapping[str, str] | None,
+    validation: int | float | None,
+    preset: Preset,
+    seed: int,
+) -> str:
+    """The command line that makes the model again, from the arguments of `train`; or where it cannot be given, why.
 
-    data: str | None
-    options: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        data: object,
-        test: object,
-        text_column: str,
-        label_column: str,
-        label_names: Mapping[str, str] | None,
-        validation: int | float | None,
-    ) -> Recipe:
-        """From the arguments of `train`. Only the last part of a path is kept: folders say nothing to others."""
-        names = ",".join(f"{value}={name}" for value, name in (label_names or {}).items())
-        options = {
-            "--test": _short(test),
-            "--text-column": None if text_column == "text" else text_column,
-            "--label-column": None if label_column == "label" else label_column,
-            "--label-names": names or None,
-            "--validation": None if validation is None else str(validation),
-        }
-        given = (word for option, value in options.items() if value is not None for word in (option, value))
-        return cls(_short(data), tuple(given))
-
-    def command(self, preset: Preset, seed: int) -> str:
-        """The command line, or where it cannot be given, why."""
-        known = PRESETS.get(preset.name)
-        if self.data is None or known is None:
-            return "(called from Python, with data or a preset of its own)"
-        epochs = [] if known.epochs == preset.epochs else ["--epochs", str(preset.epochs)]
-        words = ["limelight", "train", self.data, "--preset", preset.name, *self.options, "--seed", str(seed), *epochs]
-        # An indented block shows everything as it is; it ends with its line.
-        return visible(" ".join(map(shlex.quote, [*words, "--out", "model"])))
+    Only the last part of a path is kept: folders say nothing to others.
+    """
+    known, source = PRESETS.get(preset.name), data_name(data)
+    if source is None or known is None:
+        return "(called from Python, with data or a preset of its own)"
+    options = {
+        "--preset": preset.name,
+        "--test": data_name(test),
+        "--text-column": None if text_column == "text" else text_column,
+        "--label-column": None if label_column == "label" else label_column,
+        "--label-names": ",".join(f"{value}={name}" for value, name in (label_names or {}).items()) or None,
+        "--validation": validation,
+        "--seed": seed,
+        "--epochs": None if known.epochs == preset.epochs else preset.epochs,
+        "--out": "model",
+    }
+    given = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    # An indented block shows everything as it is; it ends with its line.
+    return visible(" ".join(map(shlex.quote, ["limelight", "train", source, *given])))
 
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|&~$#!@:]|(?<=\bwww)\.)", re.IGNORECASE)
@@ -75,7 +68,7 @@ def escaped(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
-def _short(source: object) -> str | None:
+def data_name(source: object) -> str | None:
     """The last part of a path; None for data that are no file."""
     return Path(source).name if isinstance(source, str | os.PathLike) else None
 
@@ -93,8 +86,8 @@ def _kind(sizes: Config) -> tuple[str, str]:
     return "A transformer classifier", about
 
 
-def model_card(report: TrainingReport, recipe: Recipe) -> str:
-    """Markdown."""
+def model_card(report: TrainingReport, data: str | None, command: str) -> str:
+    """Markdown; `data` is the data's name, `command` makes the model again."""
     sizes = ", ".join(f"{name} {value}" for name, value in asdict(report.preset.sizes).items())
     settings = {name: value for name, value in asdict(report.preset).items() if name not in ("name", "sizes")}
     epochs = "\n".join(
@@ -122,13 +115,13 @@ It tells {", ".join(map(escaped, report.labels[:-1]))} from {escaped(report.labe
 
 | | |
 |---|---|
-| data | {escaped(recipe.data) if recipe.data else "given from Python"}, {report.n_train:,} texts to train on |
+| data | {escaped(data) if data else "given from Python"}, {report.n_train:,} texts to train on |
 | preset | {escaped(report.preset.name)} |
 | seed | {report.seed} |
 | epoch kept | {report.best_epoch} of {report.preset.epochs} |
 | made | {datetime.date.today()}, limelight {limelight.__version__}, PyTorch {torch.__version__}, {report.device} |
 
-    {recipe.command(report.preset, report.seed)}
+    {command}
 
 | setting | value |
 |---|---|

@@ -23,7 +23,7 @@ from limelight.models.words.vocabulary import Vocabulary
 from limelight.render.numbers import percent
 from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows
-from limelight.training.card import Recipe, model_card
+from limelight.training.card import command_again, data_name, model_card
 from limelight.training.optimiser import Optimiser, check_training_memory
 from limelight.training.presets import Preset, find_preset
 from limelight.training.state import EpochRecord, Settings, TrainingFolder, TrainingState, best_epoch
@@ -97,7 +97,8 @@ def train(
         stored = folder.restore(settings) if resume else None
         run = _Run(texts, chosen, n_validation, seed, where, SILENT if progress is None else progress)
         state = run.epochs(stored, folder, settings)
-        return run.finish(state, folder, held_out, Recipe.of(data, test, *columns, validation))
+        command = command_again(data, test, *columns, validation, chosen, seed)
+        return run.finish(state, folder, held_out, data_name(data), command)
 
 
 def fingerprint(texts: LabelledTexts) -> str:
@@ -243,7 +244,12 @@ class _Run:
         return right / len(rows)
 
     def finish(
-        self, state: TrainingState, folder: TrainingFolder, test: LabelledTexts | None, recipe: Recipe
+        self,
+        state: TrainingState,
+        folder: TrainingFolder,
+        test: LabelledTexts | None,
+        data: str | None,
+        command: str,
     ) -> TrainingReport:
         """Measure the best model as it was stored, and put it in place with its card."""
         try:
@@ -268,5 +274,5 @@ class _Run:
             validation_accuracy=self._accuracy(self.validation_rows),
             test_accuracy=None if test is None else accuracy(self.model, test),
         )
-        folder.finish(checkpoint.contents(best, model_card(report, recipe), self.preset.stored_dtype))
+        folder.finish(checkpoint.contents(best, model_card(report, data, command), self.preset.stored_dtype))
         return report

@@ -15,8 +15,8 @@ from limelight.core.sanitize import visible
 from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
 from limelight.errors import InputError, shown
-from limelight.evaluation.curves import curves_of
 from limelight.evaluation.measure import measures
+from limelight.evaluation.report.curves import curves_of
 from limelight.evaluation.report.tables import all_tables
 from limelight.evaluation.run_folder import read_evaluation
 from limelight.explanation.result import Comparison

@@ -32,9 +32,7 @@ from limelight.models.outputs import Output
 
 def curves(case: Case) -> None:
     """Both curves of every ranking: the words that are kept tell what the reverse removes, for the limits."""
-    for entry, order in case.orders():
-        for kept in (False, True):
-            case.want(case.ranking(entry, order), kept=kept)
+    case.want_orders(False, True)
     case.want_random()
     for removal in case.removals:
         if enumerates(case, removal):

@@ -25,11 +25,6 @@ def without_labels(model: Classifier, view: View, texts: int) -> str | None:
     return "a regression has no label that could change" if view.kind == "regression" else None
 
 
-def curves(case: Case) -> None:
-    for entry, order in case.orders():
-        case.want(case.ranking(entry, order))
-
-
 def of_methods(case: Case) -> Iterator[Score]:
     if not case.holds(case.prediction.logits[None])[0]:  # only what is given can be taken away
         return
@@ -58,6 +53,6 @@ flips = Measure(
     summary="The part of the words, strongest first, that must go until the label changes; all, where it never does",
     better="lower",
     unfit=without_labels,
-    wants=curves,
+    wants=lambda case: case.want_orders(False),
     scores=(of_methods,),
 )

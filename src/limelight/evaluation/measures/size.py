@@ -23,9 +23,8 @@ from limelight.evaluation.case import Case
 from limelight.evaluation.measure import Measure, Score, score
 from limelight.evaluation.report.numbers import PAIRS_NAMED, interval
 from limelight.evaluation.result import Evaluation
-from limelight.evaluation.shared_answers import along
 from limelight.models.interface import Removal
-from limelight.theory.removal_rankings import all_coalitions
+from limelight.theory.removal_rankings import all_coalitions, sets_removing_first
 from limelight.theory.subsets import means_by_word
 
 SLOPE, EXPLAINED = "slope", "variance explained"
@@ -98,7 +97,7 @@ def _sets(case: Case, removal: Removal) -> tuple[Coalitions, Floats]:
         kept = all_coalitions(case.d)[:-1]  # the last one removes nothing
         counts = np.bincount(kept.sum(axis=1), minlength=case.d)
         return kept, 1.0 / (counts[kept.sum(axis=1)] * case.d)
-    kept = np.concatenate([along(ranking, case.steps[1:]) for ranking in case.random_rankings])
+    kept = np.concatenate([sets_removing_first(ranking, case.steps[1:]) for ranking in case.random_rankings])
     return kept, np.full(len(kept), 1.0 / len(kept))
 
 

@@ -15,8 +15,7 @@ BELOW_CHANCE = "below chance"
 
 
 def curves(case: Case) -> None:
-    for entry, order in case.orders():
-        case.want(case.ranking(entry, order), kept=True)
+    case.want_orders(True)
     case.want_random()
 
 

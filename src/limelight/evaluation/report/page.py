@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from limelight.evaluation.curves import curves_of
 from limelight.evaluation.measure import measures
-from limelight.evaluation.report.curve_drawing import drawing
+from limelight.evaluation.report.curves import curves_of, drawing
 from limelight.evaluation.report.numbers import towards
 from limelight.evaluation.report.tables import Shown, all_tables
 from limelight.render.html.escaping import isolated, numbers_in, safe
