@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from limelight.errors import known_name
-from limelight.explainers.integrated_gradients import BASELINES
+from limelight.explainers.gradient import BASELINES
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.explainers.output_game import rounded
 from limelight.inputs.features import NOBODY
