@@ -6,16 +6,16 @@ import numpy as np
 
 from limelight.core.arrays import Floats
 from limelight.errors import ParameterError
-from limelight.theory.lime_theorem import ConditionalExpectations, limit_coefficients
+from limelight.theory.lime_theorem import limit_coefficients
 from limelight.theory.moments import size_moments
 from limelight.theory.ratio_game import RatioGame
 
 
 def eq_17(game: RatioGame, target: int, *, corrected: bool = False) -> Floats:
-    return limit_coefficients(conditional_expectations(game, target), corrected=corrected)
+    return limit_coefficients(*conditional_expectations(game, target), corrected=corrected)
 
 
-def conditional_expectations(game: RatioGame, target: int) -> ConditionalExpectations:
+def conditional_expectations(game: RatioGame, target: int) -> tuple[Floats, float]:
     """E[f | ℓ ∉ S] and E[f] without approximation: E[f 1{ℓ ∉ S}] over P(ℓ ∉ S) = (d-1)/(2d)."""
     d = game.n_features
     if d < 2:
@@ -23,4 +23,4 @@ def conditional_expectations(game: RatioGame, target: int) -> ConditionalExpecta
     uniform = np.full(d + 1, 1.0 / d)
     uniform[0] = 0.0
     moments = size_moments(game, target, uniform)
-    return ConditionalExpectations(moments.G[0, 0] / ((d - 1) / (2.0 * d)), float(moments.F[0, 1:].mean()))
+    return moments.G[0, 0] / ((d - 1) / (2.0 * d)), float(moments.F[0, 1:].mean())

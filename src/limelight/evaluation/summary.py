@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -47,11 +47,9 @@ from limelight.evaluation.measure import (
     measures,
     primary,
 )
+from limelight.evaluation.result import Evaluation
 from limelight.models.interface import Memo
 from limelight.statistics.sign_flips import many_means, summed_copies
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
 
 Table = Literal["signed", "unsigned", "absolute"]
 TABLES: tuple[Table, ...] = get_args(Table)

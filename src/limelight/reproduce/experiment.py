@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from limelight.core.sanitize import visible
 from limelight.render.figure import axes
 from limelight.reproduce.folder import RunFolder
-
-if TYPE_CHECKING:
-    from limelight.reproduce.lab import Lab
-
+from limelight.reproduce.lab import Lab
 
 Numbers = dict[str, Any]
 

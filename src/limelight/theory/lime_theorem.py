@@ -15,7 +15,6 @@ feature j.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,14 +58,6 @@ def _softmax(scores: Floats, over: Floats) -> Floats:
     return ratio
 
 
-@dataclass(frozen=True)
-class ConditionalExpectations:
-    """E[f | ℓ ∉ S] for each ℓ (d,), and E[f]; s is uniform on 1..d."""
-
-    given_kept: Floats
-    unconditional: float
-
-
 def size_given_kept(d: int) -> Floats:
     """P(s | ℓ ∉ S) for s = 0..d, when s is uniform on 1..d: 2(d - s) / (d(d - 1)) for s = 1..d-1.
 
@@ -79,8 +70,10 @@ def size_given_kept(d: int) -> Floats:
     return np.where(s >= 1, 2.0 * (d - s) / (d * (d - 1)), 0.0)
 
 
-def proposition_b_1(game: RatioGame, target: int, *, corrected: bool = False) -> ConditionalExpectations:
-    """Eq. 29 and 30 summed over positions: expected numerator over expected denominator, for each number s removed.
+def proposition_b_1(game: RatioGame, target: int, *, corrected: bool = False) -> tuple[Floats, float]:
+    """E[f | ℓ ∉ S] for each ℓ (d,), and E[f], with s uniform on 1..d: Eq. 29 and 30 summed over positions.
+
+    Each is an expected numerator over an expected denominator, for each number s removed.
 
     As printed, sizes weigh 1/d for s = 1..d-1 and ℓ itself is forgotten in the denominator (Eq. 35). Corrected, sizes
     weigh `size_given_kept`, and the denominator is Lemma D.3's mean. Positions that no feature owns are never removed,
@@ -98,7 +91,7 @@ def proposition_b_1(game: RatioGame, target: int, *, corrected: bool = False) ->
     shift = own * (game.a - game.b) if corrected else np.zeros((d - 1, 1, 1))
     by_size = ((numerator[:, :, None] + own * (A - B)) / (denominator[:, :, None] + shift)).mean(axis=1)
     weights = size_given_kept(d)[1:d] if corrected else np.full(d - 1, 1.0 / d)
-    return ConditionalExpectations(weights @ by_size, _mean_of_ratios(game, target))
+    return weights @ by_size, _mean_of_ratios(game, target)
 
 
 def _mean_of_ratios(game: RatioGame, target: int) -> float:
@@ -113,17 +106,16 @@ def _mean_of_ratios(game: RatioGame, target: int) -> float:
 
 def lime_proposition(game: RatioGame, target: int, *, corrected: bool = False) -> Floats:
     """Eq. 17 with the finite sums of Proposition B.1 in it, before the Riemann sum and the series of Lemma D.2."""
-    return limit_coefficients(proposition_b_1(game, target, corrected=corrected), corrected=corrected)
+    return limit_coefficients(*proposition_b_1(game, target, corrected=corrected), corrected=corrected)
 
 
-def limit_coefficients(expectations: ConditionalExpectations, *, corrected: bool = False) -> Floats:
-    """Eq. 17: 3 (E_j - Ē), with E_j = E[f | j ∉ S] and Ē their mean over features.
+def limit_coefficients(E: Floats, unconditional: float, *, corrected: bool = False) -> Floats:
+    """Eq. 17: 3 (E_j - Ē), with E_j = E[f | j ∉ S] (d,) and Ē their mean over features.
 
     Corrected, for every d: 3 (d-1)/(d+1) (E_j - Ē) + 6/(d+1) (Ē - E[f]). This is LIME with infinitely many samples
     of equal weight, exactly.
     """
-    E = expectations.given_kept
     d = len(E)
     if not corrected:
         return 3.0 * (E - E.mean())
-    return 3.0 * (d - 1) / (d + 1) * (E - E.mean()) + 6.0 / (d + 1) * (E.mean() - expectations.unconditional)
+    return 3.0 * (d - 1) / (d + 1) * (E - E.mean()) + 6.0 / (d + 1) * (E.mean() - unconditional)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from limelight.core.sanitize import visible
 from limelight.errors import InputError
 from limelight.evaluation.case import GRID, own_order, part_name
 from limelight.evaluation.measure import Key, Measure, primary
+from limelight.evaluation.result import Evaluation
 from limelight.render.html.escaping import number, safe, shortened
 from limelight.render.palette import LIGHT, hex_of
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
-
 
 Kind = Literal["signed", "unsigned", "chance", "best"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from limelight.evaluation.inference import Interval
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
+from limelight.evaluation.result import Evaluation
 
 NOTHING = "–"
 PAIRS_NAMED = 6

@@ -6,15 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from limelight.evaluation.case import PARTS, own_order, part_name
 from limelight.evaluation.measure import ALL, Measure, measures
 from limelight.evaluation.report.numbers import NOTHING, cell, number, p_value, towards
+from limelight.evaluation.result import Evaluation
 from limelight.evaluation.summary import RANKED, TABLES, Table
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
 
 _TITLES: dict[Table, str] = {
     "signed": "Methods with signs, by what {towards}",

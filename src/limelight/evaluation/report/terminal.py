@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from limelight.core.sanitize import visible
 from limelight.evaluation.report.tables import Shown, comparisons, scores
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
+from limelight.evaluation.result import Evaluation
 
 
 def print_evaluation(evaluation: Evaluation, console: Console) -> None:

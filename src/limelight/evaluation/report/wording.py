@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from limelight.evaluation.inference import ALPHA, LEAST, Compared
 from limelight.evaluation.limits import KNOWN_FROM_BELOW
 from limelight.evaluation.measure import Place, measures, primary
 from limelight.evaluation.report.numbers import PAIRS_NAMED, interval, percent, removed, texts_of
+from limelight.evaluation.result import Evaluation
 from limelight.evaluation.summary import RANKED, Standing, Summary
-
-if TYPE_CHECKING:
-    from limelight.evaluation.result import Evaluation
 
 _FEW = 50
 """Texts below which intervals of skewed scores are too short: their coverage was not shown."""
