@@ -25,7 +25,7 @@ from limelight.theory.ratio_game import RatioGame
 # Two digits beyond the 1e-9 that the values promise; still reachable with ten thousand features.
 DEFAULT_TOLERANCE = 1e-11
 MOST_REPEATED = 6
-"""Features of several words that are conditioned on when words are deleted (`deletion_values`): 64 recursions, about a
+"""Features of several words that are conditioned on when words are deleted (`deletion`): 64 recursions, about a
 second for 170 words."""
 
 

@@ -3,7 +3,7 @@
 For one document of a single attention layer these are known, where other models can only be searched:
 
 - what k features removed at random leave on average, exactly (`size_means`);
-- the lowest and the highest output that k removed features can leave: found by search (`removal_search`), with a
+- the lowest and the highest output that k removed features can leave: found by search (`removal_rankings`), with a
   certificate of how far the truth may be from it (`removal_bounds`);
 - the best and the worst order to remove them in, with a bound that no order exceeds;
 - the fewest features that change the sign of the output.
