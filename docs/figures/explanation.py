@@ -16,7 +16,7 @@ import limelight
 from render.browser import Browser, found
 
 REVIEW = "The actors were wonderful and I loved the music. But the story is a boring mess, and the end made no sense."
-WIDTH, HEIGHT = 900, 560
+WIDTH, HEIGHT = 900, 505
 
 
 def main() -> None:
