@@ -20,7 +20,16 @@ from limelight.errors import ExplanationWarning, NumericalError
 from limelight.explainers.gradient import along_embeddings
 from limelight.explainers.lime import _stable_top
 from limelight.explainers.method import Question, Weights
-from limelight.explanation.reliability import CONTRADICTS, FAR, LITTLE, LOW_R2, moves_little, verdict
+from limelight.explanation.reliability import (
+    CONTRADICTS,
+    FAIR_R2,
+    FAR,
+    LITTLE,
+    LOW_R2,
+    moves_little,
+    remarks_on_fit,
+    verdict,
+)
 from limelight.explanation.result import Explanation, Prediction
 from limelight.explanation.wording import spoken_for
 from limelight.inputs.document import Document
@@ -164,6 +173,12 @@ def test_fifty_labels() -> None:
 
 
 # ── each rule at its threshold ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_between_a_poor_fit_and_a_good_one_there_is_a_notice() -> None:
+    assert remarks_on_fit(LOW_R2 - 0.001) == remarks_on_fit(FAIR_R2) == remarks_on_fit(None) == []
+    (said,) = remarks_on_fit(0.508)
+    assert said.startswith("the linear fit describes 51 % of how the output changes (R²)")
 
 
 def fitted(surrogate: float, model: float, r2: float | None = 0.9, output: str = "logit", **fields: Any) -> Explanation:

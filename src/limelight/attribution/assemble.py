@@ -19,7 +19,7 @@ from limelight.explainers.method import (
     Sampled,
     Weights,
 )
-from limelight.explanation.reliability import moves_little, verdict, with_little_effect
+from limelight.explanation.reliability import moves_little, remarks_on_fit, verdict, with_little_effect
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.inputs.document import Document, Span
 from limelight.inputs.features import NOBODY, Features, Parts
@@ -56,6 +56,7 @@ def explained(
     if unknown := facts.unknown_words():
         stated["unknown"] = _made_of(unknown, question.features)
         notes = (*notes, _of_unknown(len(unknown), len(document.words)))
+    fit = remarks_on_fit(weights.diagnostics.get("r2"))
     explanation = Explanation(
         text=document.given,
         method=method.id,
@@ -80,7 +81,7 @@ def explained(
             **_as_it_came_to_be(options, weights.settings),
         },
         diagnostics={**stated, **weights.diagnostics},
-        notices=tuple(dict.fromkeys([*document.notices, *notes, *weights.notices])),
+        notices=tuple(dict.fromkeys([*document.notices, *notes, *fit, *weights.notices])),
     )
     explanation = explanation.stating(warnings=verdict(explanation, weights.warnings))
     return with_little_effect(explanation) if method.changes and moves_little(explanation) else explanation

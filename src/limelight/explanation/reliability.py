@@ -25,6 +25,8 @@ FAR = 0.25
 """Of all that the weights hand out: a surrogate this far from the model describes another text."""
 LOW_R2 = 0.5
 """Below, the weights describe less than half of what the model does around the text."""
+FAIR_R2 = 0.6
+"""Below, that is said without a warning: a fit just above LOW_R2 is hardly better than one just below."""
 COARSE = 1e-3
 """Of the largest logit: more error than this is that of half precision."""
 TOP = 5
@@ -133,6 +135,16 @@ def _of_surrogate(explanation: Explanation) -> list[str]:
             "compare with shapley, or explain features='phrases'".replace("%", " %")
         )
     return said
+
+
+def remarks_on_fit(r2: object) -> list[str]:
+    """A notice on a linear fit that is neither good nor so poor that a warning is due."""
+    if not isinstance(r2, int | float) or not LOW_R2 <= r2 < FAIR_R2:
+        return []
+    share = f"{r2:.0%}".replace("%", " %")
+    return [
+        f"the linear fit describes {share} of how the output changes (R²): compare with shapley before relying on it"
+    ]
 
 
 def _on_other_sides(explanation: Explanation, one: float, other: float) -> bool:

@@ -54,9 +54,9 @@ def accuracy_briefly(explanation: Explanation) -> str:
 def contrast_in_words(explanation: Explanation) -> str | None:
     """The unit of a contrast, and how its value follows from the model's logits; None where one label is explained."""
     prediction, output, against = explanation.prediction, explanation.parameters.get("output"), explanation.against
-    if against is None or output not in get_args(Output):
+    if output not in get_args(Output) or not {explanation.target, against} <= set(prediction.labels):
         return None
-    places = [prediction.labels.index(name) for name in (explanation.target, against)]
+    places = [prediction.labels.index(str(name)) for name in (explanation.target, against)]
     logits = prediction.logits[None]
     own, other = (
         float(Quantity(logits.shape[1], place, output=cast(Output, output), kind=prediction.kind).of(logits)[0])

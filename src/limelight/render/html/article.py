@@ -55,9 +55,13 @@ class Setting:
         return f'<{element} class="t{depth}{" " + name if name else ""}">{inner}</{element}>'
 
 
-def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[str]:
-    """All explanations of one text: a sentence, then the text, then how each method explains it."""
-    yield setting.heading(0, _sentence(explanations[to_be_seen_once(explanations)], setting))
+def article(explanations: Sequence[Explanation], setting: Setting, why: str | None = None) -> Iterator[str]:
+    """All explanations of one text: a sentence, then the text, then how each method explains it.
+
+    `why` says why the first method is shown first, where it was chosen.
+    """
+    first = explanations if why is None else [own for own in explanations if own.method == explanations[0].method]
+    yield setting.heading(0, _sentence(first[to_be_seen_once(first)], setting))
     yield from _prediction(explanations)
     for notice in notices_of(explanations, _names(explanations)):
         yield f'<p class="notice">{safe(notice)}</p>'
@@ -65,7 +69,7 @@ def article(explanations: Sequence[Explanation], setting: Setting) -> Iterator[s
         list(own) for _, own in groupby(explanations, key=lambda e: (e.target, e.against, e.features, e.spans, e.sides))
     ]
     for members in sorted(asked, key=lambda own: own[0].target != own[0].prediction.label):
-        yield from _asked(members, setting, alone=len(asked) == 1)
+        yield from _asked(members, setting, why, alone=len(asked) == 1)
     yield from _facts(explanations)
 
 
@@ -119,9 +123,9 @@ def _prediction(explanations: Sequence[Explanation]) -> Iterator[str]:
         yield f'<p class="quiet">and {len(order) - len(shown)} more labels</p>'
 
 
-def _asked(explanations: Sequence[Explanation], setting: Setting, *, alone: bool) -> Iterator[str]:
+def _asked(explanations: Sequence[Explanation], setting: Setting, why: str | None, *, alone: bool) -> Iterator[str]:
     """One question about the text, and what each method answers."""
-    first, chosen = explanations[0], to_be_seen_once(explanations)
+    first, chosen = explanations[0], to_be_seen_once(explanations) if why is None else 0
     order = order_of(first)
     inline = setting.level is None
     is_long = len(order) > LONG_TEXT
@@ -139,6 +143,8 @@ def _asked(explanations: Sequence[Explanation], setting: Setting, *, alone: bool
     given = "" if order == list(range(len(first))) else f' data-order="{" ".join(map(str, order))}"'
     yield f'<div class="rows leading"{given}>'
     yield text_row(drawn[chosen], chosen, "see above")
+    if why is not None:
+        yield f'<p class="quiet">{isolated(first.method_label)}: {safe(why)}</p>'
     if len(drawn) > 1:
         yield f"<details><summary>The text by {_counted(len(drawn) - 1, 'other method')}</summary>"
         yield from (text_row(own, m) for m, own in enumerate(drawn) if m != chosen)

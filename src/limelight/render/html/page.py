@@ -107,7 +107,9 @@ def _articles(entries: Sequence[Entry], setting: Setting) -> Iterator[str]:
         if not alone or entry.id is not None:
             yield f'<p class="quiet called">{_called(entry, i)}</p>'
         if entry.explanations:
-            yield from article(entry.explanations, setting)
+            # The rest is advice for a terminal: a page shows the other methods.
+            why = None if entry.why is None else entry.why.partition(" --compare")[0]
+            yield from article(entry.explanations, setting, why)
         if entry.error is not None:
             yield f'<p class="x" dir="auto">{safe(_beginning(entry.text))}</p>'
             yield f'<p class="warning">⚠ {safe(entry.error)}</p>'

@@ -31,7 +31,7 @@ from limelight.render.row_model import (
     by_family,
     group_model,
     levels_of,
-    row_model,
+    row_models,
     row_names,
     to_be_seen_once,
 )
@@ -135,7 +135,7 @@ class _Page:
 
     @cached_property
     def models(self) -> list[RowModel]:
-        return [row_model(explanation) for explanation in self.comparison]
+        return row_models(self.comparison)
 
     def _warning(self, sentence: str) -> Text:
         return Text(f"{self.style.plain('⚠')} {visible(self.look.wording(sentence))}", style=WARNING, overflow="fold")
@@ -321,7 +321,7 @@ class _Page:
     # ── the text, or the numbers ──────────────────────────────────────────────────────────────────────────────────────
 
     def _texts(self) -> Iterator[RenderableType]:
-        texts = [TerminalText(explanation, self.style) for explanation in self.comparison]
+        texts = [TerminalText(own, self.style, words) for own, words in zip(self.comparison, self.models, strict=True)]
         if len(texts) == 1 or fits_a_screen(texts, self.width - max(map(len, self.names)) - 2):
             yield from (self._legend(range(len(texts))), Text())
             yield from rows(self.names, texts, self.width)

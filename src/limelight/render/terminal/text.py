@@ -12,7 +12,7 @@ from rich.text import Text
 from limelight.explanation.result import Explanation
 from limelight.inputs.document import JOINT
 from limelight.render.pieces import BREAK, CUT, SPACE, Piece, pieces, without_tail
-from limelight.render.row_model import SIDES, group_model, row_model
+from limelight.render.row_model import SIDES, RowModel, group_model, row_model
 from limelight.render.terminal.style import TerminalStyle
 
 _BESIDE = 30
@@ -24,9 +24,9 @@ class TerminalText:
     """The text of one explanation, in paragraphs. Before each stands which text of a pair it is, what a sentence
     weighs."""
 
-    def __init__(self, explanation: Explanation, style: TerminalStyle) -> None:
+    def __init__(self, explanation: Explanation, style: TerminalStyle, words: RowModel | None = None) -> None:
         self._explanation, self._style = explanation, style
-        self._words, self._groups = row_model(explanation), group_model(explanation)
+        self._words, self._groups = words or row_model(explanation), group_model(explanation)
         self._paragraphs = [(head, body) for head, body in self._cut() if body]
         longest = max((head.cell_len for head, _ in self._paragraphs), default=0)
         self._beside = longest + 2 if longest else 0
