@@ -23,10 +23,9 @@ from unittest.mock import patch
 
 from limelight.corpus.analysis.summary import summary_of
 from limelight.corpus.store.hashes import Shards, open_manifest, seal_manifest
-from limelight.corpus.store.reading import Corpus
+from limelight.corpus.store.reading import Corpus, state
 from limelight.corpus.store.reading import open as open_corpus
 from limelight.corpus.store.run_folder import MANIFEST, SHARDS, shard_name
-from limelight.corpus.store.status import state
 
 
 def larger(corpus: Corpus, folder: Path, count: int) -> None:

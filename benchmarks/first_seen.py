@@ -30,8 +30,7 @@ import torch
 import limelight
 from limelight.inputs.features import features_of
 from limelight.models.huggingface import runner
-from limelight.models.huggingface.kernels import attention_of
-from limelight.models.huggingface.runner import Inputs, Shapes
+from limelight.models.huggingface.runner import Inputs, Shapes, attention_of
 from limelight.storage.labelled_texts import read_labelled
 from transformer import device_name, say
 

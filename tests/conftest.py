@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Vocabulary
 
 NUMERICAL = (
     "explainers",

@@ -15,7 +15,7 @@ import pytest
 
 import limelight
 from conftest import small_model
-from limelight.attribution.options import MethodOptions
+from limelight.attribution.api import MethodOptions
 from limelight.explainers.method import Exact, Question, Weights, forget, method
 from limelight.models.interface import Attentive
 

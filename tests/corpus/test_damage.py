@@ -16,8 +16,8 @@ import pytest
 from corpus.texts import reviews, stored, write
 from limelight import corpus
 from limelight.corpus.store.hashes import PLACE, Broken, Shards, open_manifest
+from limelight.corpus.store.reading import state
 from limelight.corpus.store.run_folder import Folder
-from limelight.corpus.store.status import state
 from limelight.errors import DataError, InputError
 
 STEP = 97

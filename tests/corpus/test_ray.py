@@ -22,8 +22,8 @@ from corpus.texts import reviews, stored, write
 from limelight import corpus
 from limelight.cli.corpus import with_ray_address
 from limelight.core.progress import Silent
-from limelight.corpus.running import waiting_for_ray
-from limelight.corpus.running.waiting_for_ray import ELSEWHERE_SECONDS, FIRST_WORD, HERE_SECONDS, NoPlaceError, Patience
+from limelight.corpus.running import on_ray
+from limelight.corpus.running.on_ray import ELSEWHERE_SECONDS, FIRST_WORD, HERE_SECONDS, NoPlaceError, Patience
 from limelight.corpus.running.workers import Ready
 from limelight.errors import LimelightError
 from reliability.corpus_harness import descendants
@@ -251,7 +251,7 @@ def test_a_cluster_that_grows_is_waited_for_and_one_place_is_enough(
     tmp_path: Path, data: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers are asked for, and never more than one has a place: the other one holds no shard back."""
-    monkeypatch.setattr(waiting_for_ray, "FIRST_WORD", 1.0)
+    monkeypatch.setattr(on_ray, "FIRST_WORD", 1.0)
     corpus.run(data, tmp_path / "whole", **OPTIONS)
     nodes: list[Any] = []
 
@@ -269,7 +269,7 @@ def test_a_cluster_that_grows_is_waited_for_and_one_place_is_enough(
 @pytest.mark.slow
 @real
 def test_ctrl_c_ends_the_waiting(tmp_path: Path, data: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_for_ray, "FIRST_WORD", 1.0)
+    monkeypatch.setattr(on_ray, "FIRST_WORD", 1.0)
     asked: list[float] = []
 
     def interrupts(line: str) -> None:

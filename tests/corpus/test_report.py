@@ -15,10 +15,8 @@ from typer.testing import CliRunner
 
 from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
 from limelight.cli import app
-from limelight.corpus.analysis.examples import choose
-from limelight.corpus.analysis.findings import find
-from limelight.corpus.report.api import report
-from limelight.corpus.report.csv_tables import TABLES
+from limelight.corpus.analysis.findings import choose, find
+from limelight.corpus.report.api import TABLES, report
 from limelight.errors import InputError, ParameterError
 from render import browser
 from render.browser import Browser

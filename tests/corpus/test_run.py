@@ -23,8 +23,8 @@ from limelight.corpus.running.explain_rows import Questions, explain_rows, seed_
 from limelight.corpus.running.processes import Processes
 from limelight.corpus.running.shard_rows import Row
 from limelight.corpus.running.workers import InProcess
+from limelight.corpus.store.reading import state
 from limelight.corpus.store.schema import COLUMNS, TEXT_COLUMNS
-from limelight.corpus.store.status import state
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError, UnknownNameError
 from reference.small_transformers import small_transformer
 

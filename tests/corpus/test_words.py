@@ -17,8 +17,7 @@ from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
 from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.means import FOLDED_NORMAL, Picked, Sums, Values, as_normal, as_student, fraction
 from limelight.corpus.analysis.summary import summary_of
-from limelight.corpus.analysis.vocabulary import STOP_WORDS, is_folded
-from limelight.corpus.analysis.words import WordLine
+from limelight.corpus.analysis.words import STOP_WORDS, WordLine, is_folded
 from limelight.errors import InputError, ParameterError, UnknownNameError
 
 TOLERANCE = 1e-12

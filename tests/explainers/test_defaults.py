@@ -16,8 +16,8 @@ from limelight.explainers import lime_on_device
 from limelight.explainers.method import FIGURE_1, Question
 from limelight.inputs.features import features_of
 from limelight.models.outputs import Quantity
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 from reference.opaque import Opaque
 from reference.small_transformers import small_transformer
 

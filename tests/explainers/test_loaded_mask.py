@@ -23,7 +23,7 @@ from limelight.explainers.loaded_mask import (
 )
 from limelight.inputs.features import features_of
 from limelight.models.blackbox import BlackBoxClassifier
-from limelight.models.blackbox.variants import with_inserted
+from limelight.models.blackbox.view import with_inserted
 from limelight.models.huggingface.variants import with_inserted as with_inserted_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.ExplanationWarning")

@@ -26,9 +26,8 @@ from limelight.explainers.surrogate import fit_surrogate
 from limelight.explanation.result import Explanation, Prediction
 from limelight.explanation.significance import FALSE_DISCOVERIES, INTERVAL, significance_of
 from limelight.explanation.wording import accuracy_in_words, asked_in_words, ending_of, notices_of, spoken_for
-from limelight.models.words.classifier import WordClassifier
+from limelight.models.words.classifier import Vocabulary, WordClassifier
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 from limelight.statistics.student import half_width
 from reference.opaque import Answering, Opaque
 from reference.small_transformers import small_transformer

@@ -10,7 +10,7 @@ from conftest import small_model
 from limelight.errors import InputError, ParameterError
 from limelight.inputs.features import features_of
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Vocabulary
 from reference.attention_model import gradient_by_autograd, logits_by_loops, perturbed_logits
 
 FLOAT64 = 1e-10  # the bound for folded against reference in float64

@@ -19,8 +19,8 @@ from limelight.errors import CheckpointError, ParameterError
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.checkpoint import load, save
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 
 TEXTS = ["a fine film", "ünïcode 映 画 unheard", "."]
 

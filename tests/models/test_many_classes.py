@@ -16,8 +16,8 @@ from conftest import WORDS
 from limelight.errors import ParameterError
 from limelight.inputs.features import features_of
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 from limelight.theory.folding import folded_logits
 from limelight.training.optimiser import Optimiser, check_training_memory, training_bytes
 from limelight.training.presets import PRESETS

@@ -16,7 +16,7 @@ from torch.nn import functional
 import limelight
 from limelight.errors import CapabilityError, ParameterError, UnknownNameError
 from limelight.inputs.features import features_of
-from limelight.models.huggingface import kernels, precision, runner
+from limelight.models.huggingface import precision, runner
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.huggingface.precision import fastest, has_bfloat16, lower_than
 from limelight.models.huggingface.rounded_game import FEW_FEATURES, RoundedGame
@@ -402,7 +402,7 @@ def test_no_batch_is_wider_than_the_model_reads(monkeypatch: pytest.MonkeyPatch)
 def naive_attention(query: Any, key: Any, value: Any, mask: Any, scale: Any) -> torch.Tensor:
     """With a bias, as the kernels take it."""
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    return torch.softmax(scores if mask is None else scores + kernels._as_bias(mask, query), dim=-1) @ value
+    return torch.softmax(scores if mask is None else scores + runner._as_bias(mask, query), dim=-1) @ value
 
 
 def test_attention_is_chosen_for_a_block_and_a_thread() -> None:
@@ -416,7 +416,7 @@ def test_attention_is_chosen_for_a_block_and_a_thread() -> None:
         return naive_attention(*args)
 
     elsewhere = threading.Thread(target=lambda: functional.scaled_dot_product_attention(q, k, v))
-    with torch.inference_mode(), kernels._Chosen(chosen):
+    with torch.inference_mode(), runner._Chosen(chosen):
         plain = functional.scaled_dot_product_attention(q, k, v, scale=0.3)
         masked = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         full = functional.scaled_dot_product_attention(q.float(), k.float(), v.float())
@@ -434,8 +434,8 @@ def test_attention_is_chosen_for_a_block_and_a_thread() -> None:
 
 def test_rows_of_a_bias_begin_where_a_kernel_can_read_them() -> None:
     query = torch.zeros(2, 3, 13, 8, dtype=torch.float16)
-    bias = kernels._as_bias(torch.ones(2, 1, 13, 13, dtype=torch.bool), query)
+    bias = runner._as_bias(torch.ones(2, 1, 13, 13, dtype=torch.bool), query)
     assert bias.shape == (2, 3, 13, 13)
     assert bias.stride(2) % 8 == 0
     assert bias.dtype == torch.float16
-    assert set(kernels.IMPLEMENTATIONS) >= {shapes.attention for shapes in runner.SHAPES.values()} - {None}
+    assert set(runner.IMPLEMENTATIONS) >= {shapes.attention for shapes in runner.SHAPES.values()} - {None}

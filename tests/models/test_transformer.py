@@ -17,8 +17,8 @@ from limelight.attribution.request import Request
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError
 from limelight.explainers.method import find, methods
 from limelight.inputs.features import features_of
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig, _attend, _softmax_of_scores
-from limelight.models.words.vocabulary import Vocabulary
 from limelight.testing import CHECKS
 from reference.attention_model import perturbed_text
 from reference.transformer_model import forward_by_loops, states_of

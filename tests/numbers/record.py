@@ -52,8 +52,8 @@ PIECES = (
 
 def deep_model() -> Any:
     """The transformer over words, in float64."""
+    from limelight.models.words.classifier import Vocabulary
     from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-    from limelight.models.words.vocabulary import Vocabulary
 
     words = "the film was great but too long and end is bad . , ! ' it s a café not very good".split()
     config = TransformerConfig(T_max=32, d_e=16, d_att=6, d_out=5, K=3, layers=2, d_mlp=12)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Vocabulary
 
 WordWeights = list[tuple[str, float]]
 LABELS = ("negative", "positive")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.words.attention import AttentionClassifier
-from limelight.models.words.kinds import Model
+from limelight.models.words.checkpoint import Model
 from limelight.training.presets import Preset
 
 

@@ -60,8 +60,8 @@ from limelight.errors import (  # noqa: E402
 from limelight.explainers.method import Conditions, find, methods  # noqa: E402
 from limelight.explanation.result import Comparison, Explanation  # noqa: E402
 from limelight.inputs.document import UNKNOWN  # noqa: E402
+from limelight.models.words.classifier import Vocabulary  # noqa: E402
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig  # noqa: E402
-from limelight.models.words.vocabulary import Vocabulary  # noqa: E402
 from limelight.render.html.page_frame import SCRIPT  # noqa: E402
 from limelight.render.terminal.page import Look, render  # noqa: E402
 from reliability.state import State, resident  # noqa: E402

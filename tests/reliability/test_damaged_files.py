@@ -21,10 +21,9 @@ from safetensors.torch import load_file, save_file
 
 from limelight.errors import CheckpointError, DataError, ParameterError
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
-from limelight.models.words.checkpoint import load, save
-from limelight.models.words.kinds import Config, build, weight_count, weight_shapes
+from limelight.models.words.checkpoint import Config, build, load, save, weight_count, weight_shapes
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import Mlp, TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 from limelight.training.card import escaped
 from limelight.training.presets import Preset

@@ -22,7 +22,7 @@ from limelight.errors import CapabilityError, DataError, InputError, ParameterEr
 from limelight.explainers.lime_on_device import LimeSettings
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
 from limelight.models.words.checkpoint import save
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Vocabulary
 from limelight.reproduce import command, fig4, fig6, lab, passes
 from limelight.reproduce import experiment as drawing
 from limelight.reproduce.__main__ import main

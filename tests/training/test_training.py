@@ -20,9 +20,9 @@ from limelight.core.progress import SILENT, Silent
 from limelight.errors import CheckpointError, DataError, LimelightError, ParameterError, UnknownNameError
 from limelight.models.words import checkpoint
 from limelight.models.words.attention import AttentionClassifier, AttentionConfig
-from limelight.models.words.kinds import build
+from limelight.models.words.checkpoint import build
+from limelight.models.words.classifier import Vocabulary
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
-from limelight.models.words.vocabulary import Vocabulary
 from limelight.storage.labelled_texts import LabelledTexts
 from limelight.training import train as training
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows

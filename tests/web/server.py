@@ -13,7 +13,7 @@ from typing import Any
 
 import limelight
 from limelight.web.jobs import Jobs
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 from limelight.web.security import Door
 from limelight.web.serving import bound, server_of
 from limelight.web.site import Served, Site

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import limelight
 from conftest import small_model
 from limelight.cli import app
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 from limelight.web.site import Served
 from web.fixtures import server
 from web.server import Running, Slow, running, until

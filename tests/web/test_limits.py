@@ -13,7 +13,7 @@ import pytest
 
 import limelight
 from limelight.errors import ParameterError
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 from limelight.web.site import Served
 from web.fixtures import server
 from web.server import Answer, Running, Slow, running, until

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import small_model
 from limelight.web import security
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 from limelight.web.security import POLICY, Door, is_loopback
 from limelight.web.site import Served
 from web.fixtures import server

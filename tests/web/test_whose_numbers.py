@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import limelight
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 from limelight.web.site import Served
 from render import browser
 from render.browser import Browser

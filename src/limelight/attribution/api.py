@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
-from limelight.attribution.options import Arguments
 from limelight.attribution.request import Request, Target
 from limelight.attribution.run import explanations, explanations_of_texts
 from limelight.core.progress import SILENT, Progress, for_long_work
@@ -256,3 +255,38 @@ def _members(given: object) -> list[Any] | None:
     except TypeError:
         return None
     return list(members)
+
+
+class MethodOptions(TypedDict, total=False):
+    """The options of all methods; `limelight methods` says which method has which, and their defaults."""
+
+    baseline: str
+    corrected: bool
+    dominant: int
+    estimator: Literal["auto", "pairs", "permutations"]
+    head: int | None
+    kernel_width: float
+    layer: int | str
+    max_steps: int
+    n_permutations: int | None
+    n_samples: float | None
+    original_first: bool
+    precision: float
+    ridge: float
+    ridge_samples: float | None
+    sampling: Literal["efficient", "official"]
+    seconds: float | None
+    steps: int | None
+    tolerance: float
+    until: Literal["stable"] | float | None
+
+
+class Arguments(MethodOptions, total=False):
+    """The options of all methods, and the arguments that all methods share."""
+
+    features: Wanted
+    removal: Removal
+    output: Output | None
+    parts: Parts
+    seed: int
+    progress: Progress | None

@@ -120,7 +120,7 @@ def run(
 ) -> None:
     """Explain every row of a table and write what is found to a folder, shard by shard."""
     from limelight.corpus.running.driver import run as run_corpus
-    from limelight.corpus.running.waiting_for_ray import NoPlaceError
+    from limelight.corpus.running.on_ray import NoPlaceError
 
     options = method_options(settings, samples=samples, until=until)
     try:
@@ -172,7 +172,7 @@ def status(folder: Annotated[Path, typer.Argument(help="The folder of a run.")])
 
 
 def _tell(folder: Path) -> None:
-    from limelight.corpus.store.status import state
+    from limelight.corpus.store.reading import state
 
     now = state(folder)
     typer.echo(str(now))

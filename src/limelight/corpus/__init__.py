@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from limelight.corpus.store.reading import Corpus, open
 
 if TYPE_CHECKING:
-    from limelight.corpus.running.batch_columns import batch_schema as batch_schema
-    from limelight.corpus.running.batch_columns import explain_batch as explain_batch
     from limelight.corpus.running.driver import run as run
+    from limelight.corpus.running.explain_rows import batch_schema as batch_schema
+    from limelight.corpus.running.explain_rows import explain_batch as explain_batch
 
 __all__ = ["Corpus", "batch_schema", "explain_batch", "open", "run"]
 
 _LATER = {
-    "batch_schema": "limelight.corpus.running.batch_columns",
-    "explain_batch": "limelight.corpus.running.batch_columns",
+    "batch_schema": "limelight.corpus.running.explain_rows",
+    "explain_batch": "limelight.corpus.running.explain_rows",
     "run": "limelight.corpus.running.driver",
 }
 """These bring torch along."""

@@ -13,7 +13,7 @@ from limelight.core.arrays import Array, Integers
 from limelight.core.progress import Progress
 from limelight.errors import DataError
 from limelight.inputs.document import word_forms
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Vocabulary
 from limelight.training.presets import Preset
 
 _TOLD_AT_ONCE = 500

@@ -19,7 +19,7 @@ import torch
 import limelight
 from limelight.core.sanitize import visible
 from limelight.models.words.attention import AttentionConfig
-from limelight.models.words.kinds import Config
+from limelight.models.words.checkpoint import Config
 from limelight.training.presets import PRESETS, Preset
 
 if TYPE_CHECKING:

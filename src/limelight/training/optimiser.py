@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from limelight.core.memory import check_memory
 from limelight.models.words.attention import AttentionConfig
+from limelight.models.words.checkpoint import weight_shapes
 from limelight.models.words.classifier import WordClassifier
-from limelight.models.words.kinds import weight_shapes
 from limelight.training.presets import Preset
 
 _FLOAT = 4

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from limelight.core.arrays import whole_number
 from limelight.errors import ParameterError, known_name
 from limelight.models.words.attention import AttentionConfig
-from limelight.models.words.kinds import Config
+from limelight.models.words.checkpoint import Config
 from limelight.models.words.transformer import TransformerConfig
 
 Schedule = Literal["constant", "linear", "cosine"]

@@ -17,9 +17,8 @@ from limelight.core.device import find_device
 from limelight.core.progress import SILENT, Progress
 from limelight.errors import CheckpointError, DataError, NumericalError, ParameterError
 from limelight.models.words import checkpoint
-from limelight.models.words.classifier import WordClassifier
-from limelight.models.words.kinds import build
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.checkpoint import build
+from limelight.models.words.classifier import Vocabulary, WordClassifier
 from limelight.render.numbers import percent
 from limelight.storage.labelled_texts import LabelledTexts, read_labelled
 from limelight.training.batches import TokenTexts, epoch_batches, split_rows

@@ -15,8 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal
 
 from limelight.core.progress import Silent
-from limelight.web.limits import Limits
-from limelight.web.refusals import Refusal
+from limelight.web.refusals import Limits, Refusal
 
 Lane = Literal["quick", "long"]
 """Answers that a typing hand waits for have threads of their own: no sampling run stands in their way."""

@@ -9,8 +9,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from limelight.web import refusals
-from limelight.web.answers import MEDIA, explained, explained_in_steps, exported, predicted, removed
-from limelight.web.curve import curves
+from limelight.web.answers import MEDIA, curves, explained, explained_in_steps, exported, predicted, removed
 from limelight.web.folders import RowRequest, ServedCorpus, TextsRequest, WordsRequest
 from limelight.web.jobs import Jobs, Lane
 from limelight.web.requests import (

@@ -16,7 +16,7 @@ from limelight.explainers.method import methods
 from limelight.inputs.document import Text
 from limelight.models.interface import Classifier, Perturbable, RatioView, Removal, View
 from limelight.models.outputs import Kind
-from limelight.web.limits import Limits
+from limelight.web.refusals import Limits
 
 if TYPE_CHECKING:
     from limelight.web.folders import ServedCorpus

@@ -17,11 +17,9 @@ import numpy as np
 
 from limelight.core.arrays import Floats, Integers
 from limelight.core.progress import SILENT, Progress, working
-from limelight.corpus.analysis.flat_rows import COLUMNS, Flat, Question, flat
-from limelight.corpus.analysis.lines import Plain, lines_of
+from limelight.corpus.analysis.flat_rows import COLUMNS, Flat, Plain, Question, flat, lines_of
 from limelight.corpus.analysis.means import Picked, Sums, Values
-from limelight.corpus.analysis.vocabulary import Vocabulary
-from limelight.corpus.analysis.words import LEAST_TEXTS, MOST_WORDS
+from limelight.corpus.analysis.words import LEAST_TEXTS, MOST_WORDS, Vocabulary
 from limelight.errors import InputError, shown
 
 if TYPE_CHECKING:

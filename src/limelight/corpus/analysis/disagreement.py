@@ -21,8 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from limelight.core.arrays import Floats
-from limelight.corpus.analysis.flat_rows import Flat
-from limelight.corpus.analysis.lines import Plain, lines_of
+from limelight.corpus.analysis.flat_rows import Flat, Plain, lines_of
 from limelight.corpus.analysis.means import FOLDED_NORMAL, Sums, Values
 from limelight.corpus.store.schema import Layout
 from limelight.explanation.significance import INTERVAL

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.core.arrays import Integers
-from limelight.corpus.analysis.flat_rows import Flat
-from limelight.corpus.analysis.lines import Plain, lines_of
+from limelight.corpus.analysis.flat_rows import Flat, Plain, lines_of
 from limelight.corpus.analysis.means import Columns, Sums, fraction
-from limelight.corpus.analysis.vocabulary import Vocabulary
-from limelight.corpus.analysis.words import LEAST_TEXTS
+from limelight.corpus.analysis.words import LEAST_TEXTS, Vocabulary
 from limelight.corpus.store.schema import Layout
 
 NO_LABEL = "no label"

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 import numpy as np
 
 from limelight.core.arrays import Array, Integers, whole_number
-from limelight.corpus.analysis.flat_rows import Flat
-from limelight.corpus.analysis.lines import Plain
+from limelight.corpus.analysis.flat_rows import Flat, Plain
 from limelight.corpus.store.schema import Layout, arrow_library
 from limelight.errors import ParameterError, known_name, shown
 

@@ -17,11 +17,10 @@ from limelight.corpus.running.shard_rows import layout_of
 from limelight.corpus.running.source import Chosen, Given, Source, find_files
 from limelight.corpus.running.workers import Computer, Done, InProcess, Lost, Ready, Task, Workers
 from limelight.corpus.store.hashes import Shards
-from limelight.corpus.store.reading import Corpus
+from limelight.corpus.store.reading import Corpus, duration
 from limelight.corpus.store.reading import open as open_corpus
 from limelight.corpus.store.run_folder import Folder
 from limelight.corpus.store.schema import VERSION, Layout, arrow_library
-from limelight.corpus.store.status import duration
 from limelight.errors import InputError, LimelightError, ParameterError, shown
 from limelight.explanation.serialization import written_as_json
 from limelight.inputs.features import Parts

@@ -1,4 +1,4 @@
-"""A corpus that was run, read back: explanations one by one, tables shard by shard, a data frame."""
+"""A corpus that was run, read back: explanations one by one, tables shard by shard, a data frame; how far a run is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from limelight.corpus.store.hashes import Shards
-from limelight.corpus.store.run_folder import MANIFEST, SHARDS, is_manifest, read_manifest, read_shard, shard_number
+from limelight.corpus.store.hashes import Shards, check_unsealed
+from limelight.corpus.store.run_folder import (
+    MANIFEST,
+    SHARDS,
+    Folder,
+    is_manifest,
+    read_manifest,
+    read_shard,
+    shard_number,
+)
 from limelight.corpus.store.schema import METADATA, Layout, arrow_library
-from limelight.corpus.store.unhashed import check_unsealed
 from limelight.errors import DataError, InputError
 from limelight.explanation.result import Explanation, GroupWeights, Prediction
 from limelight.explanation.serialization import Written, with_pandas
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from limelight.corpus.analysis.summary import Summary
     from limelight.corpus.analysis.texts import TextOptions, TextTable
     from limelight.corpus.analysis.words import WordOptions, WordTable
+
 
 UNCHECKED = "written by limelight 0.2 without hashes, so damage to its files may not be seen"
 NO_TEXT = "the text was not kept: its words stand at their places, and all between them is blank"
@@ -291,3 +299,61 @@ def _blank(places: Sequence[tuple[int, int, str]]) -> str:
     for start, end, name in places:
         letters[start:end] = name[: end - start].ljust(end - start)
     return "".join(letters)
+
+
+@dataclass(frozen=True)
+class State:
+    """Documents and shards that are stored of all, errors among them, and the seconds that computing them took."""
+
+    corpus: Corpus
+    documents: int
+    errors: int
+    shards: int
+    seconds: float
+    timed: int
+    """Documents whose time was written down."""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.shards == self.corpus.n_shards
+
+    def __str__(self) -> str:
+        corpus = self.corpus
+        part = "complete" if self.is_complete else f"{self.shards:,} of {corpus.n_shards:,} shards"
+        rate = f", {self.timed / self.seconds:,.1f} documents a second of a worker" if self.seconds > 0.0 else ""
+        errors = f", {self.errors:,} with an error" if self.errors else ""
+        return (
+            f"{corpus.folder}: {part}; {self.documents:,} of {corpus.n_documents:,} documents{errors}; "
+            f"{', '.join(corpus.methods)}{rate}{'' if corpus.is_checked else f'; {UNCHECKED}'}"
+        )
+
+
+def state(folder: str | os.PathLike[str]) -> State:
+    """How far a run is, from its folder alone: while it goes on, after it stopped, or when it is done.
+
+    Errors are counted from the rows themselves: they are right whatever became of the times.
+    """
+    corpus = open(folder)
+    documents = errors = 0
+    for table in corpus.tables(["row", "error"]):
+        failed = table.filter(table["error"].is_valid())
+        documents += len(table["row"].unique())
+        errors += len(failed["row"].unique())
+    stored = {int(path.stem) for path in corpus.shards()}
+    times: dict[int, tuple[float, int]] = {}
+    for line in Folder(corpus.folder).times(corpus.is_checked):
+        number, seconds, timed = (line.get(name) for name in ("shard", "seconds", "documents"))
+        if line.get("event") != "written" or not isinstance(number, int) or number not in stored:
+            continue
+        if isinstance(seconds, float | int) and isinstance(timed, int):
+            times[number] = float(seconds), timed
+    seconds, timed = (sum(own) for own in zip((0.0, 0), *times.values(), strict=True))
+    return State(corpus, documents, errors, len(stored), seconds, int(timed))
+
+
+def duration(seconds: float) -> str:
+    """A time for people: in seconds, minutes or hours."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 6000 else f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -33,10 +33,9 @@ import torch
 
 from limelight.core.arrays import Floats, Integers
 from limelight.models.huggingface.configuration import special_numbers, vocabulary_size
-from limelight.models.huggingface.encoding import Encoding
 from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Batching, one_batch
-from limelight.models.huggingface.subwords import TokenWindow
+from limelight.models.huggingface.subwords import Encoding, TokenWindow
 
 _ROUNDINGS = 64
 """Answers of two batches are equal within so many units of the last place of the largest logit: sums of some hundred

@@ -41,13 +41,21 @@ from limelight.models.huggingface.configuration import (
     reason_of_limit,
     token_limit,
 )
-from limelight.models.huggingface.encoding import Encoding, check_pairs, encode
 from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.gradients import array64
 from limelight.models.huggingface.module_copy import ModuleCopies, ModuleCopy
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than
 from limelight.models.huggingface.runner import Batching, Runner, one_batch, ragged_batches
-from limelight.models.huggingface.subwords import LongTexts, TokenWindow, read_subwords, stretches, window_of
+from limelight.models.huggingface.subwords import (
+    Encoding,
+    LongTexts,
+    TokenWindow,
+    check_pairs,
+    encode,
+    read_subwords,
+    stretches,
+    window_of,
+)
 from limelight.models.huggingface.view import HuggingFaceView
 from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind, probabilities

@@ -15,8 +15,7 @@ from limelight.core.threads import one_thread
 from limelight.errors import EmptyTextError, InputError
 from limelight.inputs.document import Document
 from limelight.models.words.attention_view import AttentionView, ReadTogether
-from limelight.models.words.classifier import Sizes, WordClassifier
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.classifier import Sizes, Vocabulary, WordClassifier
 from limelight.theory.folding import FoldedHeads, folded_logits, pooled_logits, score_directions
 
 _FEW_TEXTS = 8

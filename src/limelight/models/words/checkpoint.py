@@ -7,6 +7,8 @@
 
 It is plain data: nothing in it is executed when it is read. Sizes and labels are compared with the head of the weights
 before memory is taken for them. A byte order mark in front of a text file, as some editors write it, is no part of it.
+
+A kind of classifier is known by its sizes: `build` makes one of them, and `weight_shapes` says what it stores.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
@@ -25,18 +27,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensor_bytes
 
 from limelight.errors import CheckpointError, LimelightError, ParameterError
-from limelight.models.words.attention import AttentionClassifier
-from limelight.models.words.classifier import checked_size
-from limelight.models.words.kinds import (
-    CONFIGS,
-    Config,
-    Model,
-    Shape,
-    build,
-    weight_count,
-    weight_shapes,
-)
-from limelight.models.words.vocabulary import Vocabulary
+from limelight.models.words.attention import AttentionClassifier, AttentionConfig
+from limelight.models.words.classifier import Vocabulary, checked_size
+from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.storage.files import reason, replace_folder
 
 FORMAT_VERSION = 1
@@ -368,3 +361,55 @@ def _read_weights(path: Path, model: Model) -> None:
                 weight.copy_(stored)
     except (SafetensorError, OSError) as error:
         raise _unreadable(path, error) from error
+
+
+Config = AttentionConfig | TransformerConfig
+Model = AttentionClassifier | TransformerClassifier
+Shape = tuple[int, ...]
+
+CONFIGS: dict[str, type[Config]] = {config.kind: config for config in (AttentionConfig, TransformerConfig)}
+"""The sizes of each kind, by the name that a checkpoint calls it."""
+
+
+def build(sizes: Config, vocabulary: Vocabulary, labels: Sequence[str]) -> Model:
+    """A classifier of these sizes, without weights yet."""
+    if isinstance(sizes, TransformerConfig):
+        return TransformerClassifier(sizes, vocabulary, labels)
+    return AttentionClassifier(sizes, vocabulary, labels)
+
+
+# ── the weights that a model of some sizes has ────────────────────────────────────────────────────────────────────────
+
+
+def weight_count(sizes: Config) -> int:
+    """How many tensors, without naming them: a configuration may ask for a million layers."""
+    return 5 if isinstance(sizes, AttentionConfig) else 2 + sizes.layers * len(_layer_shapes(sizes))
+
+
+def weight_shapes(sizes: Config, words: int, labels: int) -> dict[str, Shape]:
+    """Names and shapes of the weights of `build`, without building anything."""
+    if isinstance(sizes, AttentionConfig):
+        return {"W_e": (words, sizes.d_e), **_head_shapes(sizes), "W_l": (sizes.K, labels, sizes.d_out)}
+    layer = _layer_shapes(sizes)
+    return {
+        "W_e": (words, sizes.d_e),
+        "W_l": (labels, sizes.d_e),
+        **{f"layers.{i}.{name}": shape for i in range(sizes.layers) for name, shape in layer.items()},
+    }
+
+
+def _head_shapes(sizes: Config) -> dict[str, Shape]:
+    keys = (sizes.K, sizes.d_att, sizes.d_e)
+    return {"W_q": keys, "W_k": keys, "W_v": (sizes.K, sizes.d_out, sizes.d_e)}
+
+
+def _layer_shapes(sizes: TransformerConfig) -> dict[str, Shape]:
+    d_e, norm = sizes.d_e, (sizes.d_e,)
+    shapes: dict[str, Shape] = {**_head_shapes(sizes), "W_o": (d_e, sizes.K * sizes.d_out)}
+    if sizes.layer_norm:
+        shapes |= {"norm.weight": norm, "norm.bias": norm}
+    if sizes.mlp != "none":
+        shapes |= {"W_1": (sizes.d_mlp, d_e), "b_1": (sizes.d_mlp,), "W_2": (d_e, sizes.d_mlp), "b_2": norm}
+        if sizes.layer_norm:
+            shapes |= {"mlp_norm.weight": norm, "mlp_norm.bias": norm}
+    return shapes

@@ -6,7 +6,8 @@ Word i of a document stands at position i + 1; position 0 is [CLS]; the rest up 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import ClassVar, Self
@@ -17,10 +18,9 @@ from torch import Tensor, nn
 
 from limelight.core.arrays import Floats, Integers, whole_number
 from limelight.errors import InputError, ParameterError
-from limelight.inputs.document import Document, check_single, word_forms
+from limelight.inputs.document import UNKNOWN, Document, check_single, word_forms
 from limelight.models.interface import View
 from limelight.models.outputs import probabilities
-from limelight.models.words.vocabulary import Vocabulary
 
 LARGEST_SIZE = 2**31
 """Of any size in a configuration: far beyond what can be computed with, and a product of three still has a meaning."""
@@ -182,3 +182,40 @@ class WordClassifier(nn.Module, ABC):
         """Logits (n, classes) of token numbers (n, T_max), as an array."""
         logits: Floats = self(ids).double().cpu().numpy()
         return logits
+
+
+CLS = "[CLS]"
+
+
+class Vocabulary:
+    """A list of words; the first two entries are always [CLS] and [UNK]."""
+
+    cls_id = 0
+    unknown_id = 1
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words: tuple[str, ...] = (CLS, UNKNOWN, *words)
+        self._ids = {word: i for i, word in enumerate(self.words)}
+        if len(self._ids) != len(self.words):
+            word, count = Counter(self.words).most_common(1)[0]
+            raise ValueError(f"a vocabulary names each word once: {word!r} stands in it {count} times; keep one")
+
+    @classmethod
+    def from_counts(cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1) -> Vocabulary:
+        """The most frequent words first; ties in alphabetical order, so that the same data gives the same numbers."""
+        room = None if max_size is None else max_size - 2
+        ranked = sorted(
+            (word for word in counts if counts[word] >= min_count and word != UNKNOWN), key=lambda w: (-counts[w], w)
+        )
+        return cls(ranked[:room])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, form: str) -> bool:
+        return form in self._ids
+
+    def ids(self, forms: Sequence[str]) -> list[int]:
+        """The number of each word form; unknown words get the one of [UNK]."""
+        get, unknown = self._ids.get, self.unknown_id
+        return [get(form, unknown) for form in forms]

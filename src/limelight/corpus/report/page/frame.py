@@ -12,11 +12,14 @@ from itertools import chain
 
 from limelight.corpus.analysis.findings import Findings
 from limelight.corpus.report.page import tables
-from limelight.corpus.report.page.differences import differences_section
-from limelight.corpus.report.page.disagreement import disagreement_section
-from limelight.corpus.report.page.mistakes import mistakes_section
+from limelight.corpus.report.page.sections import (
+    differences_section,
+    disagreement_section,
+    mistakes_section,
+    signs_section,
+    words_section,
+)
 from limelight.corpus.report.page.texts import texts_section
-from limelight.corpus.report.page.words import signs_section, words_section
 from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
 from limelight.render.html.escaping import isolated, safe
 from limelight.render.html.page_frame import page_footer, page_head, policy

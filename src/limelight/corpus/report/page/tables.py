@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from limelight.corpus.analysis.comparison import Difference, Differences
-from limelight.corpus.analysis.examples import Examples, Wish
-from limelight.corpus.analysis.findings import Findings, Words
+from limelight.corpus.analysis.findings import Examples, Findings, Wish, Words
 from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import GuiltyWord
 from limelight.corpus.analysis.words import WordLine, WordTable

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from limelight.corpus.analysis.examples import Examples
-from limelight.corpus.analysis.findings import Findings
+from limelight.corpus.analysis.findings import Examples, Findings
 from limelight.corpus.analysis.texts import TextLine
 from limelight.corpus.report.page import tables
 from limelight.explanation.result import Explanation
