@@ -533,7 +533,7 @@ def test_bad_arguments_are_refused(model: BlackBoxClassifier) -> None:
         ({"max_calls": True}, "max_calls must be a whole number of at least 1: got True"),
         ({"max_calls": 1e3}, "max_calls must be a whole number"),
         ({"pairs": "yes"}, "pairs must be True or False, whether texts come in pairs: got 'yes'"),
-        ({"words": "words"}, "words must be a function from a text to its words: got 'words'"),
+        ({"words": "words"}, "words must be a function that divides a text into words: got 'words'"),
         ({"name": ""}, "name must be a string that says which function this is: got ''"),
         ({"name": 3}, "name must be a string"),
     ):

@@ -108,7 +108,7 @@ def test_capabilities_are_told_apart() -> None:
 
 def test_texts_that_are_read_together_are_seen_as_if_alone() -> None:
     model = small_model()
-    together = model.views(TEXTS)
+    together = model.views_or_errors(TEXTS)
     for text, view in zip(TEXTS, together, strict=True):
         alone = model.view(text)
         assert view.document == alone.document

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from limelight.attribution.request import Request, Target
 from limelight.attribution.run import explanations, explanations_of_texts
 from limelight.core.progress import SILENT, Progress, for_long_work
-from limelight.errors import EmptyTextError, ExplanationWarning, InputError, ParameterError, shown
+from limelight.errors import EmptyTextError, ExplanationWarning, InputError, LimelightError, ParameterError, shown
 from limelight.explainers.method import Method, find
 from limelight.explainers.method import methods as all_methods
 from limelight.explanation.origin import Origin, stated
 from limelight.explanation.presenting import Explanations
 from limelight.explanation.result import Comparison, Explanation
-from limelight.inputs.document import Text, check_pair, check_single, is_pair
+from limelight.inputs.document import Text, check_text_of, is_pair
 from limelight.inputs.features import Parts, Wanted
 from limelight.models.interface import Classifier, ReadsMany, Removal, View
 from limelight.models.outputs import Output
@@ -95,7 +95,7 @@ def explain(
     check_model(model)
     chosen = [find(method)]
     is_one = isinstance(text, str) or is_pair(text)  # a tuple of two strings is one text, for better or worse
-    viewed = [view_of(model, text)] if is_one else views(model, _texts(model, text))
+    viewed = [view_of(model, text)] if is_one else views(model, text)
     resolved = [request.resolve(view, chosen) for view in viewed]
     per_text = [explanations(own) for own in resolved] if is_one else explanations_of_texts(resolved)
     everything = [explanation for found in per_text for explanation in found]
@@ -168,31 +168,39 @@ def _warn(explanations: Iterable[Explanation]) -> None:
 
 def view_of(model: Classifier, text: object) -> View:
     """The model looking at one text, or at one pair where it reads pairs."""
-    _check_one(model, text)
+    check_text_of(text, reads_pairs(model))
     return model.view(text)
-
-
-def _check_one(model: Classifier, text: object) -> None:
-    (check_pair if reads_pairs(model) else check_single)(text)
 
 
 def reads_pairs(model: Classifier) -> bool:
     return bool(getattr(model, "pairs", False))
 
 
-def views(model: Classifier, texts: Sequence[str]) -> list[View]:
-    """A view of each text; an error says which text it is about."""
+def views_or_errors(model: Classifier, texts: Sequence[Text]) -> Iterator[View | LimelightError]:
+    """A view of each text, or the error in its place; those of a model that reads many share what they can."""
     if isinstance(model, ReadsMany):
-        return list(model.views(texts))
-    views_of_texts: list[View] = []
-    for i, text in enumerate(texts):
+        yield from model.views_or_errors(texts)  # type: ignore[arg-type]
+        return
+    for text in texts:
         try:
-            views_of_texts.append(model.view(text))
-        except (EmptyTextError, InputError) as error:
-            if type(error) not in (EmptyTextError, InputError):
-                raise
-            raise type(error)(f"text {i + 1} of {len(texts)}: {error}") from error
-    return views_of_texts
+            yield view_of(model, text)
+        except LimelightError as error:
+            yield error
+
+
+def views(model: Classifier, given: object) -> list[View]:
+    """A view of each of several texts; an error says which text it is about."""
+    texts = _members(given)
+    if texts is None:
+        check_text_of(given, reads_pairs(model))  # what is neither a text nor a list of them
+    found: list[View] = []
+    for view in views_or_errors(model, texts or []):
+        if isinstance(view, LimelightError):
+            if type(view) not in (EmptyTextError, InputError):
+                raise view
+            raise type(view)(f"text {len(found) + 1} of {len(texts or [])}: {view}") from view
+        found.append(view)
+    return found
 
 
 def check_model(model: object) -> None:
@@ -214,20 +222,6 @@ def check_model(model: object) -> None:
             "or limelight.wrap(f, labels=[…])"
         )
     raise InputError(f"this is no model: {given}; use limelight.load(…) or limelight.wrap(…)")
-
-
-def _texts(model: Classifier, given: object) -> list[Any]:
-    """Several texts, each of which is one; an error says which is not."""
-    texts = _members(given)
-    if texts is None:
-        _check_one(model, given)  # what is neither a text nor a list of them
-    texts = texts or []
-    for i, text in enumerate(texts):
-        try:
-            _check_one(model, text)
-        except InputError as error:
-            raise InputError(f"text {i + 1} of {len(texts)}: {error}") from error
-    return texts
 
 
 def _named(given: object) -> list[Method]:

@@ -11,9 +11,9 @@ ones, other Unicode punctuation is split off, and each CJK character or emoji is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.errors import EmptyTextError, InputError, shown
 
@@ -101,14 +101,31 @@ def is_pair(text: object) -> bool:
     return isinstance(text, tuple) and len(text) == 2 and all(isinstance(own, str) for own in text)
 
 
-def check_single(text: object) -> None:
-    """Say what is no text for a model that reads one at a time."""
-    if is_pair(text):
+def check_text_of(text: object, pairs: bool) -> None:
+    """Say what is no text for a model that reads one at a time, or no pair for one that reads `pairs`."""
+    if pairs:
+        check_pair(text)
+    elif is_pair(text):
         raise InputError(
             f"this model reads single texts, and this is a pair: got {shown(text)}; give one text, or say that the "
             "model reads pairs, by pairs=True in limelight.load or limelight.wrap"
         )
-    check_text(text)
+    else:
+        check_text(text)
+
+
+def listed_texts(texts: object, pairs: bool, caller: str) -> list[Any]:
+    """Several texts, or pairs, each of which is one that a model reads; `caller` is the method they were given to."""
+    what = "pairs of texts" if pairs else "texts"
+    if isinstance(texts, str) or (pairs and is_pair(texts)):
+        one = "one string" if isinstance(texts, str) else "one pair"
+        raise InputError(f"{caller} takes a list of {what}: got {one}; write {caller}([text])")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"{caller} takes a list of {what}: got {type(texts).__name__}")
+    listed = list(texts)
+    for text in listed:
+        check_text_of(text, pairs)
+    return listed
 
 
 def check_pair(text: object) -> None:

@@ -24,10 +24,11 @@ import operator
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from limelight.errors import InputError, shown
+from limelight.errors import InputError, ParameterError, shown
 from limelight.inputs.document import Span, Word, check_text, form_of, read_words
 
 WordRule = Callable[[str], Iterable[Any]]
@@ -153,6 +154,15 @@ def _signs_joined(text: str, spans: Iterable[Span]) -> list[Span]:
             joined.append((start, end))
         behind_sign = end if sign else -1
     return joined
+
+
+def rule_of(words: WordRule | None) -> Callable[[str], tuple[Word, ...]]:
+    """The rule by which a model's texts are divided: `plain_words`, or one that was given."""
+    if words is None:
+        return plain_words
+    if not callable(words):
+        raise ParameterError(f"words must be a function that divides a text into words: got {shown(words)}")
+    return partial(words_by, words)
 
 
 def words_by(rule: WordRule, text: str) -> tuple[Word, ...]:

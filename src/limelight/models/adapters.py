@@ -12,14 +12,14 @@ of another library is imported here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
 from limelight.errors import CapabilityError, InputError, ParameterError, listed, shown
-from limelight.models.outputs import Kind
+from limelight.models.outputs import Kind, listed_labels
 
 Class = tuple[str, str]
 """The module and the name of a class."""
@@ -50,10 +50,7 @@ def brings_its_tokenizer(model: object) -> bool:
 
 def answering(model: Any, labels: Sequence[str] | None, kind: Kind | None, pairs: object) -> Answering:
     """What was given without a tokenizer, as a function."""
-    if labels is not None and (isinstance(labels, str) or not isinstance(labels, Iterable)):
-        what = "the string " if isinstance(labels, str) else ""
-        raise ParameterError(f"labels must be a list of names: got {what}{shown(labels)}; write labels=[…]")
-    labels = None if labels is None else list(labels)
+    labels = None if labels is None else listed_labels(labels)
     if _class_of(model, _SPACY):
         return _spacy(model, labels, _of_single_texts("a spaCy pipeline", kind, pairs))
     if _class_of(model, _SETFIT):

@@ -17,6 +17,7 @@ import numpy as np
 
 from limelight.core.arrays import Array, Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
+from limelight.errors import InputError
 from limelight.inputs.document import Document, Word
 from limelight.inputs.features import Features
 from limelight.models.outputs import Kind, Output, Quantity
@@ -69,7 +70,7 @@ class Classifier(Protocol):
 class ReadsMany(Protocol):
     """A model that reads many texts faster than one after the other."""
 
-    def views(self, texts: Sequence[str]) -> Sequence[View]: ...
+    def views_or_errors(self, texts: Sequence[str]) -> Sequence[View | InputError]: ...
 
 
 @runtime_checkable

@@ -13,12 +13,14 @@ A `Quantity` is one of these for a label, or for one label minus another ("why A
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from limelight.core.arrays import Floats
+from limelight.errors import ParameterError, shown
 
 Kind = Literal["classes", "multi-label", "regression"]
 Output = Literal["logit", "log-odds", "probability", "value"]
@@ -35,6 +37,14 @@ OF_FUNCTIONS: dict[Kind, tuple[Output, ...]] = {
     "regression": ("value",),
 }
 """The same where only probabilities are known."""
+
+
+def listed_labels(labels: object) -> list[Any]:
+    """Labels that were given, as a list."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        what = "the string " if isinstance(labels, str) else ""
+        raise ParameterError(f"labels must be a list of names: got {what}{shown(labels)}; write labels=[…]")
+    return list(labels)
 
 
 def probabilities(logits: Floats, kind: Kind = "classes") -> Floats:

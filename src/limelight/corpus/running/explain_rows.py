@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.attribution.api import check_model, reads_pairs, view_of
+from limelight.attribution.api import check_model, reads_pairs, view_of, views_or_errors
 from limelight.attribution.request import Request, Resolved
 from limelight.attribution.run import explanations_of_many
 from limelight.core.threads import one_thread
@@ -137,18 +137,9 @@ def _views(model: Classifier, rows: Sequence[Row], errors: dict[int, str]) -> di
     problems = {i: problem_of(row.text) for i, row in enumerate(rows)}
     errors |= {i: said for i, said in problems.items() if said is not None}
     good: dict[int, Text] = {i: rows[i].text for i in problems if i not in errors}
-    together, texts = getattr(model, "views_or_errors", None), list(good.values())
-    found = [_view_or_error(model, text) for text in texts] if together is None else together(texts)
-    views = dict(zip(good, found, strict=True))
+    views = dict(zip(good, views_or_errors(model, list(good.values())), strict=True))
     errors |= {i: str(view) for i, view in views.items() if isinstance(view, LimelightError)}
     return {i: view for i, view in views.items() if not isinstance(view, LimelightError)}
-
-
-def _view_or_error(model: Classifier, text: Text) -> View | LimelightError:
-    try:
-        return view_of(model, text)
-    except LimelightError as error:
-        return error
 
 
 Said = tuple[tuple[Explanation, ...], str | None]

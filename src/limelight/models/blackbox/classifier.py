@@ -6,22 +6,22 @@ import functools
 import inspect
 import os
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from limelight.core.arrays import Floats, whole_number
 from limelight.core.sanitize import visible
-from limelight.errors import CapabilityError, InputError, ParameterError, known_name, shown
-from limelight.inputs.document import UNKNOWN, Document, Text, check_pair, check_single, is_pair
-from limelight.inputs.words import WordRule, plain_words, words_by
+from limelight.errors import CapabilityError, ParameterError, known_name, shown
+from limelight.inputs.document import UNKNOWN, Document, Text, check_text_of, listed_texts
+from limelight.inputs.words import WordRule, rule_of
 from limelight.models.blackbox.answers import columns_of_one, shortened
 from limelight.models.blackbox.asking import Asker, Calls, Function, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
 from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
 from limelight.models.blackbox.view import BlackBoxView
 from limelight.models.interface import Classifier
-from limelight.models.outputs import Kind
+from limelight.models.outputs import Kind, listed_labels
 
 TEXTS_AT_ONCE = 512
 
@@ -61,8 +61,6 @@ class BlackBoxClassifier:
             raise ParameterError(f"mask must be a string, which stands for a removed word: got {shown(mask)}")
         if not isinstance(pairs, bool):
             raise ParameterError(f"pairs must be True or False, whether texts come in pairs: got {shown(pairs)}")
-        if words is not None and not callable(words):
-            raise ParameterError(f"words must be a function from a text to its words: got {shown(words)}")
         if name is not None and not (isinstance(name, str) and name.strip()):
             raise ParameterError(f"name must be a string that says which function this is: got {shown(name)}")
         self.kind = cast(Kind, known_name("kind", kind, get_args(Kind)))
@@ -70,7 +68,7 @@ class BlackBoxClassifier:
         self.mask, self.pairs = mask, pairs
         self._given_name = name
         self._name = name if name is not None else bare_name(function)
-        self._rule = plain_words if words is None else functools.partial(words_by, words)
+        self._rule = rule_of(words)
         most = None if max_calls is None else whole_number("max_calls", max_calls, 1)
         self._calls = Calls(function, most)
         named = None if labels is None else _checked_labels(labels, self.kind)
@@ -148,46 +146,29 @@ class BlackBoxClassifier:
 
     def view(self, text: Text) -> BlackBoxView:
         """The function asked about a text, or about a pair."""
-        self._check(text)
+        check_text_of(text, self.pairs)
         return BlackBoxView(self, Document.read(text, rule=self._rule))
 
     def predict_proba(self, texts: Sequence[Text]) -> Floats:
         """What the function says, checked: (n, labels)."""
         if self.kind == "regression":
             raise CapabilityError("a regression gives numbers that are no probabilities: use predict_logits")
-        return self.asker.all_of(self._listed(texts, "predict_proba"))
+        return self.asker.all_of(listed_texts(texts, self.pairs, "predict_proba"))
 
     def predict_logits(self, texts: Sequence[Text]) -> Floats:
         """Logarithms of probabilities, log-odds of those of a multi-label function, or the numbers of a regression."""
-        return self.asker.logits(self._listed(texts, "predict_logits")).logits
+        return self.asker.logits(listed_texts(texts, self.pairs, "predict_logits")).logits
 
     def ask_again(self, texts: Sequence[Text]) -> Floats:
         """What the function says of texts now, whatever a cache holds, which stays as it is: (n, labels).
 
         It shows whether a function that is asked twice answers alike.
         """
-        return replace(self.asker, cache=None).all_of(self._listed(texts, "ask_again"))
-
-    def _listed(self, texts: Sequence[Text], caller: str) -> list[Text]:
-        what = "pairs of texts" if self.pairs else "texts"
-        if isinstance(texts, str) or (is_pair(texts) and self.pairs):
-            one = "one pair" if is_pair(texts) else "one string"
-            raise InputError(f"{caller} takes a list of {what}: got {one}; write {caller}([text])")
-        if not isinstance(texts, Iterable):
-            raise InputError(f"{caller} takes a list of {what}: got {type(texts).__name__}")
-        listed = list(texts)
-        for text in listed:
-            self._check(text)
-        return listed
-
-    def _check(self, text: object) -> None:
-        check_pair(text) if self.pairs else check_single(text)
+        return replace(self.asker, cache=None).all_of(listed_texts(texts, self.pairs, "ask_again"))
 
 
 def _checked_labels(labels: Sequence[str], kind: Kind) -> tuple[str, ...]:
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise ParameterError(f"labels must be a list of names: got {shown(labels)}; write labels=[…]")
-    names = tuple(map(str, labels))
+    names = tuple(map(str, listed_labels(labels)))
     least, needed = (2, "at least two labels") if kind == "classes" else (1, "at least one label")
     if len(names) < least or len(set(names)) != len(names):
         alone = '; say kind="multi-label" for a label that excludes no other, kind="regression" for a plain number'

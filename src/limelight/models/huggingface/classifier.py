@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +15,8 @@ from torch import Tensor, nn
 
 from limelight.core.arrays import Floats
 from limelight.errors import CapabilityError, InputError, ParameterError, shown
-from limelight.inputs.document import Document, Text, check_pair, check_single, is_pair
-from limelight.inputs.words import WordRule, plain_words, words_by
+from limelight.inputs.document import Document, Text, check_text_of, listed_texts
+from limelight.inputs.words import WordRule, rule_of
 from limelight.models.huggingface.batching import (
     Company,
     decide,
@@ -57,7 +56,6 @@ from limelight.models.huggingface.subwords import (
     window_of,
 )
 from limelight.models.huggingface.view import HuggingFaceView
-from limelight.models.interface import Classifier
 from limelight.models.outputs import Kind, probabilities
 
 
@@ -111,9 +109,7 @@ class HuggingFaceClassifier:
         self._runs: ModuleCopy | None = None
         """The last tree in that precision that gave finite logits."""
         self._unable = False
-        if words is not None and not callable(words):
-            raise ParameterError(f"words must be a function that divides a text into words: got {shown(words)}")
-        self._word_rule = plain_words if words is None else partial(words_by, words)
+        self._word_rule = rule_of(words)
         self._tokenizer = tokenizer
         with contextlib.suppress(Exception):  # one with parts that are written in Python cannot be copied
             # Calling a tokenizer sets its truncation and padding, in which its owner's calls would meet ours.
@@ -234,7 +230,7 @@ class HuggingFaceClassifier:
 
     def view(self, text: Text) -> HuggingFaceView:
         """The model looking at a text, or at a pair, which is tokenised here and never again."""
-        self._check(text)
+        check_text_of(text, self.pairs)
         document = Document.read(text, rule=self._word_rule)
         encoding = self._encode(text)
         with reason_of_limit(self.model, self.max_length):
@@ -243,7 +239,7 @@ class HuggingFaceClassifier:
 
     def predict_logits(self, texts: Sequence[Text]) -> Floats:
         """The logits of each text: (n, classes)."""
-        encodings = [self._encode(text) for text in self._checked(texts)]
+        encodings = [self._encode(text) for text in listed_texts(texts, self.pairs, "predict_logits")]
         with reason_of_limit(self.model, self.max_length):
             read = [stretches(encoding, self.max_length, self.long_texts) for encoding in encodings]
         pairs = zip(encodings, read, strict=True)
@@ -270,22 +266,6 @@ class HuggingFaceClassifier:
             parts = np.array([window.part for window in every])
             np.add.at(result, np.repeat(np.arange(len(windows)), list(map(len, windows))), parts[:, None] * logits)
         return result
-
-    def _check(self, text: object) -> None:
-        (check_pair if self.pairs else check_single)(text)
-
-    def _checked(self, texts: object) -> list[Text]:
-        """Several texts, each of which is one that this model reads."""
-        one, what = ("(first, second)", "pairs") if self.pairs else ("text", "texts")
-        if isinstance(texts, str) or (self.pairs and is_pair(texts)):
-            given = "one string" if isinstance(texts, str) else "one pair"
-            raise InputError(f"predict_logits takes a list of {what}: got {given}; write predict_logits([{one}])")
-        if not isinstance(texts, Iterable):
-            raise InputError(f"predict_logits takes a list of {what}: got {shown(texts)}")
-        every = list(texts)
-        for text in every:
-            self._check(text)
-        return every
 
     def _encode(self, text: Text) -> Encoding:
         encoding = encode(self._tokenizer, text, self._takes_types)
@@ -366,12 +346,6 @@ class HuggingFaceClassifier:
         types = {} if probe.types is None else {"token_type_ids": probe.types}
         with tree.as_it_is():
             return getattr(tree.module(input_ids=probe.ids, **types), "logits", None)
-
-
-if TYPE_CHECKING:
-
-    def _is_a_classifier(model: HuggingFaceClassifier) -> Classifier:
-        return model
 
 
 def _check_tokenizer(tokenizer: Any) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from torch import Tensor, nn
 
 from limelight.core.arrays import whole_number
-from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError, known_name, shown
+from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError, known_name
 from limelight.models.huggingface.folder import shortened
-from limelight.models.outputs import Kind
+from limelight.models.outputs import Kind, listed_labels
 
 NEEDED = "load it with AutoModelForSequenceClassification, from a checkpoint that was fine-tuned for classification"
 _KINDS: dict[str, Kind] = {
@@ -49,16 +49,14 @@ def kind_of(model: Any, given: str | None) -> Kind:
 
 def labels_of(model: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     """The labels that were given, or else those of the configuration."""
-    count = _count(model)
-    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
-        raise ParameterError(f"labels must be a list of names: got {shown(given)}; write labels=[…]")
+    count, listed = _count(model), None if given is None else listed_labels(given)
     named = getattr(model.config, "id2label", None) or {}
-    if given is None and not isinstance(named, Mapping):
+    if listed is None and not isinstance(named, Mapping):
         raise ParameterError(
             f"id2label of the configuration must give a name for each number: got {shortened(repr(named), 80)}; give "
             "labels=[…]"
         )
-    labels = tuple(given) if given is not None else tuple(str(named.get(i, f"LABEL_{i}")) for i in range(count))
+    labels = tuple(listed) if listed is not None else tuple(str(named.get(i, f"LABEL_{i}")) for i in range(count))
     if len(labels) != count or len(set(labels)) != count or not all(isinstance(x, str) and x for x in labels):
         raise ParameterError(
             f"{count} labels are needed, all different and none empty: got {labels!r}; give labels=[…]"

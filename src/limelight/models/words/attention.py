@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from limelight.core.arrays import Floats
 from limelight.core.threads import one_thread
-from limelight.errors import EmptyTextError, InputError
+from limelight.errors import InputError
 from limelight.inputs.document import Document
 from limelight.models.words.attention_view import AttentionView, ReadTogether
 from limelight.models.words.classifier import Sizes, Vocabulary, WordClassifier
@@ -124,21 +124,11 @@ class AttentionClassifier(WordClassifier):
     def view(self, text: str) -> AttentionView:
         return AttentionView(self, self.read(text))
 
-    def views(self, texts: Sequence[str]) -> list[AttentionView]:
+    def views_or_errors(self, texts: Sequence[str]) -> list[AttentionView | InputError]:
         """Many texts, whose words are folded together: far cheaper than one after the other.
 
-        An error says which text it is about.
+        In the place of a text that cannot be read stands the error.
         """
-        views: list[AttentionView] = []
-        for i, view in enumerate(self.views_or_errors(texts)):
-            if isinstance(view, InputError):
-                kind = EmptyTextError if isinstance(view, EmptyTextError) else InputError
-                raise kind(f"text {i + 1} of {len(texts)}: {view}") from view
-            views.append(view)
-        return views
-
-    def views_or_errors(self, texts: Sequence[str]) -> list[AttentionView | InputError]:
-        """The same, with the error in the place of a text that cannot be read."""
         read: list[Document | InputError] = []
         for text in texts:
             try:

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from limelight.core.arrays import Floats, Integers, whole_number
-from limelight.errors import InputError, ParameterError
-from limelight.inputs.document import UNKNOWN, Document, check_single, word_forms
+from limelight.errors import ParameterError
+from limelight.inputs.document import UNKNOWN, Document, check_text_of, listed_texts, word_forms
 from limelight.models.interface import View
 from limelight.models.outputs import probabilities
 
@@ -128,7 +128,7 @@ class WordClassifier(nn.Module, ABC):
 
     def read(self, text: str) -> Document:
         """The words of a text that this model reads: all of them, or the first T_max - 1."""
-        check_single(text)
+        check_text_of(text, pairs=False)
         return Document.read(text, limit=self.T_max - 1)
 
     def encode(self, texts: Sequence[str]) -> Tensor:
@@ -167,9 +167,7 @@ class WordClassifier(nn.Module, ABC):
 
     def predict_logits(self, texts: Sequence[str]) -> Floats:
         """The f of the paper for each text: (n, classes)."""
-        if isinstance(texts, str):
-            raise InputError("predict_logits takes a list of texts: got one string; write predict_logits([text])")
-        size = self.documents_at_once
+        texts, size = listed_texts(texts, False, "predict_logits"), self.documents_at_once
         batches = [self.logits_of_ids(self.encode(texts[i : i + size])) for i in range(0, len(texts), size)]
         return np.concatenate(batches) if batches else np.zeros((0, len(self.labels)))
 
