@@ -55,7 +55,8 @@ def explained(
     notes = facts.notes(quantity.output)
     if unknown := facts.unknown_words():
         stated["unknown"] = _made_of(unknown, question.features)
-        notes = (*notes, _of_unknown(len(unknown), len(document.words)))
+        known = f"{len(unknown):,} of the {len(document.words):,} words"
+        notes = (*notes, f"the model does not know {known}, and reads all of them as one and the same")
     fit = remarks_on_fit(weights.diagnostics.get("r2"))
     explanation = Explanation(
         text=document.given,
@@ -107,10 +108,6 @@ def _made_of(words: frozenset[int], features: Features) -> list[int]:
     owners = features.owners[others]
     has_others = np.bincount(owners[owners != NOBODY], minlength=len(features)) > 0
     return list(np.flatnonzero(~has_others).tolist())
-
-
-def _of_unknown(unknown: int, words: int) -> str:
-    return f"the model does not know {unknown:,} of the {words:,} words, and reads all of them as one and the same"
 
 
 def in_own_texts(

@@ -69,7 +69,7 @@ def working(progress: Progress, task: str, steps: int, done: int = 0) -> Iterato
         progress.end()
 
 
-class Lines:
+class Lines(Silent):
     """A line every ten seconds on standard error, and what is said: readable in a log."""
 
     def __init__(self, every: float = 10.0) -> None:
@@ -85,9 +85,6 @@ class Lines:
         if time.monotonic() - self._spoke >= self._every:
             self._spoke = time.monotonic()
             self._show(f"{self._task}: {self._done:,} of {self._steps:,}{f' ({note})' if note else ''}")
-
-    def end(self) -> None:
-        pass
 
     def say(self, line: str) -> None:
         print(visible(line), file=sys.stderr, flush=True)

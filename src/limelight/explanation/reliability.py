@@ -80,16 +80,13 @@ def little_for_all(explanations: Sequence[Explanation]) -> list[Explanation]:
     """Explanations of one text: weights that are no changes of the output, such as attention, tell nothing of how far
     the words move it; where another method's do, and it is next to nothing, all of that label say so."""
     of = {(e.target, e.against) for e in explanations if e.stated.barely_moves}
-    moved = {(e.target, e.against) for e in explanations if _moves_more(e)}
+    changing = (e for e in explanations if find(e.method).changes)
+    moved = {(e.target, e.against) for e in changing if not e.stated.barely_moves}
     little = of - moved
     return [
         with_little_effect(e) if (e.target, e.against) in little and not e.stated.barely_moves else e
         for e in explanations
     ]
-
-
-def _moves_more(explanation: Explanation) -> bool:
-    return find(explanation.method).changes and not explanation.stated.barely_moves
 
 
 def _nothing_significant(explanation: Explanation, own: Significance) -> str | None:

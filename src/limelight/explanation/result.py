@@ -20,9 +20,7 @@ from limelight.explanation.serialization import (
     METHODS_OF_0_1,
     SCHEMA,
     Written,
-    numbers_written,
     quoted,
-    written_as_json,
 )
 from limelight.explanation.significance import Significance, significance_of
 from limelight.explanation.values import Value, Weighted, counted, first_few
@@ -67,14 +65,7 @@ class Prediction(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
-            "schema": SCHEMA,
-            "label": self.label,
-            "labels": list(self.labels),
-            "kind": self.kind,
-            "logits": numbers_written(self.logits),
-            "probabilities": None if self.probabilities is None else numbers_written(self.probabilities),
-        }
+        return {"schema": SCHEMA, **self._plain("label", "labels", "kind", "logits", "probabilities")}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Prediction:
@@ -112,14 +103,7 @@ class GroupWeights(Weighted):
         return f"<GroupWeights: {counted(len(self), 'group')}: {self.strongest}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "features": list(self.features),
-            "weights": numbers_written(self.weights),
-            "spans": [[list(span) for span in spans] for spans in self.spans],
-            "sides": None if self.sides is None else list(self.sides),
-            "stderr": None if self.stderr is None else numbers_written(self.stderr),
-            "members": [list(own) for own in self.members],
-        }
+        return self._plain("features", "weights", "spans", "sides", "stderr", "members")
 
     @classmethod
     def from_dict(cls, data: object, text: Text, n_features: int) -> GroupWeights:
@@ -271,27 +255,13 @@ class Explanation(Weighted, Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
+        places = ("signed", "target", "against", "features", "weights", "spans", "sides", "groups", "stderr", "exact")
+        about = ("prediction", "seconds", "evaluations", "parameters", "diagnostics", "notices", "text")
         return {
             "schema": SCHEMA,
             "method": self.method,
             "label": self.method_label,
-            "signed": bool(self.signed),
-            "target": self.target,
-            "against": self.against,
-            "features": list(self.features),
-            "weights": numbers_written(self.weights),
-            "spans": [[list(span) for span in spans] for spans in self.spans],
-            "sides": None if self.sides is None else list(self.sides),
-            "groups": None if self.groups is None else self.groups.to_dict(),
-            "stderr": None if self.stderr is None else numbers_written(self.stderr),
-            "exact": bool(self.exact),
-            "prediction": self.prediction.to_dict(),
-            "seconds": float(self.seconds),
-            "evaluations": None if self.evaluations is None else int(self.evaluations),
-            "parameters": written_as_json(self.parameters, "parameters"),
-            "diagnostics": written_as_json(self.diagnostics, "diagnostics"),
-            "notices": list(self.notices),
-            "text": self.text if isinstance(self.text, str) else list(self.text),
+            **self._plain(*places, *about),
         }
 
     @classmethod
@@ -304,7 +274,8 @@ class Explanation(Weighted, Presented):
             label, signed, evaluations = written.word("label"), written.truth("signed"), written.count("evaluations")
         against, sides, groups = None, None, None
         if written.schema > 2:
-            against, sides = written.optional_word("against"), written.sides(len(features), text)
+            against = None if written["against"] is None else written.word("against")
+            sides = written.sides(len(features), text)
             if written["groups"] is not None:
                 groups = GroupWeights.from_dict(written["groups"], text, len(features))
         return cls(

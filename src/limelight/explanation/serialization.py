@@ -165,9 +165,6 @@ class Written:
             return value[0], value[1]
         raise self.damaged(key, "must be a string, or a list of two for a pair of texts", value)
 
-    def optional_word(self, key: str) -> str | None:
-        return None if self[key] is None else self.word(key)
-
     def sides(self, count: int, text: Text) -> tuple[int, ...] | None:
         """For each feature of a pair the text that it stands in; None for a single text."""
         if isinstance(text, str):

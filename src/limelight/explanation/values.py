@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.arrays import Floats
-from limelight.explanation.serialization import quoted
+from limelight.explanation.serialization import numbers_written, quoted, written_as_json
 
 _SHOWN = 3
 """Words, labels or methods in a repr."""
@@ -19,12 +19,20 @@ _SHOWN = 3
 class Value:
     """Equal by value, NaN to NaN, whatever arrays it holds: they are its own, and nobody can change them."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        raise NotImplementedError
+
     def __post_init__(self) -> None:
         for name in ("weights", "stderr", "logits", "probabilities"):
             if getattr(self, name, None) is not None:
                 array = np.array(getattr(self, name), dtype=np.float64)
                 array.flags.writeable = False
                 object.__setattr__(self, name, array)
+
+    def _plain(self, *names: str) -> dict[str, Any]:
+        """These fields as JSON can hold them."""
+        return {name: _as_plain(getattr(self, name), name) for name in names}
 
     def __eq__(self, other: object) -> bool:
         names = [own.name for own in fields(self) if own.compare]  # type: ignore[arg-type]
@@ -51,6 +59,12 @@ class Weighted(Value):
     @property
     def strongest(self) -> str:
         return first_few([f"{quoted(name)} {weight:+.3g}" for name, weight in self.top(_SHOWN + 1)])
+
+
+def _as_plain(value: Any, name: str) -> Any:
+    if isinstance(value, Value):
+        return value.to_dict()
+    return numbers_written(value) if isinstance(value, np.ndarray) else written_as_json(value, name)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -213,7 +213,8 @@ def is_huggingface(name: str | os.PathLike[str] | None) -> bool:
     if path is None:
         return False
     if not path.exists():
-        if _is_path(str(name)):
+        given = str(name)  # written like a path rather than like `name` or `owner/name` of the hub
+        if given.startswith((".", "~", os.sep)) or given.count("/") > 1 or _HUB_NAME.fullmatch(given) is None:
             raise CheckpointError(f"no checkpoint at {path}: it does not exist; {_near(path) or 'check the path'}")
         return True
     if not path.is_dir():
@@ -231,11 +232,6 @@ def is_huggingface(name: str | os.PathLike[str] | None) -> bool:
     if not isinstance(config, dict):
         return theirs and not ours
     return "kind" not in config and ("model_type" in config or (theirs and not ours))
-
-
-def _is_path(given: str) -> bool:
-    """Written like a path rather than like `name` or `owner/name` of the hub."""
-    return given.startswith((".", "~", os.sep)) or given.count("/") > 1 or _HUB_NAME.fullmatch(given) is None
 
 
 def _near(path: Path) -> str:

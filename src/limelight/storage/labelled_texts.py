@@ -76,8 +76,12 @@ def read_labelled(
         texts, raw = ([row[name] for row in rows] for name in (text_column, label_column))
     if not texts:
         raise DataError(f"{file} has no rows: give a file with a text and a label in each row")
-    _check_texts(file, texts, text_column)
-    names, numbers = _number_labels(file, _label_strings(file, raw, label_column), label_names or {}, known)
+    empty = [text is None or (isinstance(text, str) and not text.strip()) for text in texts]
+    _refuse(file, empty, "texts are empty or null", "remove these rows")
+    _check_strings(file, texts, text_column)
+    _refuse(file, list(map(is_missing, raw)), "labels are null", "remove these rows")
+    labels = [label_string(file, value, i, label_column) for i, value in enumerate(raw, start=1)]
+    names, numbers = _number_labels(file, labels, label_names or {}, known)
     return LabelledTexts(tuple(texts), numbers, names)
 
 
@@ -189,12 +193,6 @@ def _refuse(file: Path, is_missing: Sequence[bool], said: str, advice: str) -> N
         raise DataError(f"{file}: {len(rows)} of {len(is_missing)} {said} ({named}{more}): {advice}")
 
 
-def _check_texts(file: Path, texts: Sequence[Any], column: str) -> None:
-    empty = [text is None or (isinstance(text, str) and not text.strip()) for text in texts]
-    _refuse(file, empty, "texts are empty or null", "remove these rows")
-    _check_strings(file, texts, column)
-
-
 def _check_strings(file: Path, texts: Sequence[Any], column: str) -> None:
     for i, text in enumerate(texts, start=1):
         if not isinstance(text, str):
@@ -220,11 +218,6 @@ def half_of_a_pair(text: str) -> str | None:
     """Reason why a text cannot be written to a file, or None."""
     half = _SURROGATE.search(text)
     return half and f"half of a character ({half[0]!a}, a lone surrogate, at character {half.start() + 1})"
-
-
-def _label_strings(file: Path, raw: Sequence[Any], column: str) -> list[str]:
-    _refuse(file, list(map(is_missing, raw)), "labels are null", "remove these rows")
-    return [label_string(file, value, i, column) for i, value in enumerate(raw, start=1)]
 
 
 def label_string(file: Path, value: Any, row: int, column: str) -> str:

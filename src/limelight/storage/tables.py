@@ -175,9 +175,9 @@ def _json(
 
 
 def _record(file: Path, number: int, line: str) -> dict[str, Any]:
-    """The object in a line of JSON, in which no name stands twice."""
+    """The object in a line of JSON."""
     try:
-        record = json.loads(line, object_pairs_hook=_once)
+        record = json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
         raise DataError(
             f"{file}, line {number}: not valid JSON ({error!s:.100}); each line must be one object"
@@ -187,7 +187,8 @@ def _record(file: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which no name stands twice."""
     record = dict(pairs)
     if len(record) != len(pairs):
         names = [name for name, _ in pairs]

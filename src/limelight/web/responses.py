@@ -52,18 +52,12 @@ async def answered(request: Request, jobs: Jobs, lane: Lane, work: Callable[[Job
         job.stop()
         gone.cancel()
         result.cancel()
-        result.add_done_callback(_quietly)
+        result.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for what it raised
 
 
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _quietly(done: asyncio.Future[Any]) -> None:
-    """Nobody waits for what it raised."""
-    if not done.cancelled():
-        done.exception()
 
 
 class Events(Response):

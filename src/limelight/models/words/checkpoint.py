@@ -31,6 +31,7 @@ from limelight.models.words.attention import AttentionClassifier, AttentionConfi
 from limelight.models.words.classifier import Vocabulary, checked_size
 from limelight.models.words.transformer import TransformerClassifier, TransformerConfig
 from limelight.storage.files import reason, replace_folder
+from limelight.storage.tables import once
 
 FORMAT_VERSION = 1
 CONFIG, VOCABULARY, WEIGHTS, CARD = "config.json", "vocabulary.txt", "model.safetensors", "README.md"
@@ -213,7 +214,7 @@ class _Configuration(NamedTuple):
 
 def _read_config(path: Path) -> _Configuration:
     try:
-        config = json.loads(_text(path), parse_constant=_no_number, object_pairs_hook=_once)
+        config = json.loads(_text(path), parse_constant=_no_number, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
         raise CheckpointError(f"{path} is not valid JSON: {error}; copy the checkpoint again") from error
 
@@ -246,15 +247,6 @@ def _read_config(path: Path) -> _Configuration:
 
 def _no_number(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r:.{_SHOWN}} stands in the same object twice")
-    return values
 
 
 def _short(value: Any) -> Any:
