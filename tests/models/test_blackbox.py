@@ -543,7 +543,7 @@ def test_bad_arguments_are_refused(model: BlackBoxClassifier) -> None:
         limelight.wrap(3)
     with pytest.raises(InputError, match="list of texts"):
         model.predict_proba("one")
-    with pytest.raises(InputError, match="takes a list of texts: got NoneType"):
+    with pytest.raises(InputError, match="takes a list of texts: got None"):
         model.predict_proba(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a text must be a string: got bytes"):
         model.predict_proba([b"film"])  # type: ignore[list-item]

@@ -580,11 +580,13 @@ def test_what_is_no_pair_is_refused(given: Any) -> None:
 
 def test_a_pair_is_no_list_of_texts() -> None:
     pairs, single = cached("bert"), limelight.wrap(*small_transformer("bert"))
-    with pytest.raises(InputError, match=r"list of pairs: got one pair; write predict_logits\(\[\(first, second\)\]\)"):
+    with pytest.raises(
+        InputError, match=r"pairs of texts: got one pair; write predict_logits\(\[\(first, second\)\]\)"
+    ):
         pairs.predict_logits(PAIR)
-    with pytest.raises(InputError, match="list of pairs: got one string"):
+    with pytest.raises(InputError, match="list of pairs of texts: got one string"):
         pairs.predict_logits("film")
-    with pytest.raises(InputError, match="list of pairs: got 3"):
+    with pytest.raises(InputError, match="list of pairs of texts: got 3"):
         pairs.predict_logits(3)  # type: ignore[arg-type]
     assert single.predict_logits(PAIR).shape == (2, 3)  # two texts
     for ask in (single.view, lambda pair: single.predict_logits([pair]), lambda pair: single.predict_proba([pair])):

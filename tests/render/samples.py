@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.attribution.assemble import in_own_texts
+from limelight.attribution.run import in_own_texts
 from limelight.explanation.result import Comparison, Explanation, GroupWeights, Prediction
 from limelight.explanation.serialization import METHODS_OF_0_1
 from limelight.inputs.document import Document

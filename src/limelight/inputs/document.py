@@ -116,12 +116,12 @@ def check_text_of(text: object, pairs: bool) -> None:
 
 def listed_texts(texts: object, pairs: bool, caller: str) -> list[Any]:
     """Several texts, or pairs, each of which is one that a model reads; `caller` is the method they were given to."""
-    what = "pairs of texts" if pairs else "texts"
+    what, one = ("pairs of texts", "(first, second)") if pairs else ("texts", "text")
     if isinstance(texts, str) or (pairs and is_pair(texts)):
-        one = "one string" if isinstance(texts, str) else "one pair"
-        raise InputError(f"{caller} takes a list of {what}: got {one}; write {caller}([text])")
+        given = "one string" if isinstance(texts, str) else "one pair"
+        raise InputError(f"{caller} takes a list of {what}: got {given}; write {caller}([{one}])")
     if not isinstance(texts, Iterable):
-        raise InputError(f"{caller} takes a list of {what}: got {type(texts).__name__}")
+        raise InputError(f"{caller} takes a list of {what}: got {shown(texts)}")
     listed = list(texts)
     for text in listed:
         check_text_of(text, pairs)

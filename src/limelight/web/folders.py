@@ -94,7 +94,7 @@ class ServedCorpus:
 
     def text(self, request: RowRequest) -> dict[str, Any]:
         """One text; the comparison is None where nothing could be explained."""
-        from limelight.corpus.analysis.texts import documents_at
+        from limelight.corpus.analysis.summary import documents_at
 
         with self._lock:
             found = documents_at(self._corpus, [request.row]).get(request.row)

@@ -17,8 +17,7 @@ from limelight.corpus.analysis.comparison import Compared, compare
 from limelight.corpus.analysis.disagreement import PairOfMethods
 from limelight.corpus.analysis.flat_rows import Question
 from limelight.corpus.analysis.mistakes import Accuracy, Confusion, GuiltyWord, Mistake
-from limelight.corpus.analysis.summary import Summary, summary_of
-from limelight.corpus.analysis.texts import TextTable, documents_at, text_table
+from limelight.corpus.analysis.summary import Summary, TextTable, documents_at, summary_of, text_table
 from limelight.corpus.analysis.words import LEAST_TEXTS, WordLine, WordTable
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from limelight.corpus.analysis.comparison import Difference, Differences
 from limelight.corpus.analysis.disagreement import PairOfMethods
 from limelight.corpus.analysis.findings import Findings, find
 from limelight.corpus.analysis.mistakes import GuiltyWord
-from limelight.corpus.analysis.texts import TextLine, text_table
+from limelight.corpus.analysis.summary import TextLine, text_table
 from limelight.corpus.analysis.words import LEAST_TEXTS, WordLine, WordTable
 from limelight.corpus.store.reading import Corpus
 from limelight.errors import InputError, shown

@@ -30,8 +30,7 @@ from limelight.inputs.document import Text
 from limelight.storage.files import reason
 
 if TYPE_CHECKING:
-    from limelight.corpus.analysis.summary import Summary
-    from limelight.corpus.analysis.texts import TextOptions, TextTable
+    from limelight.corpus.analysis.summary import Summary, TextOptions, TextTable
     from limelight.corpus.analysis.words import WordOptions, WordTable
 
 
@@ -195,7 +194,7 @@ class Corpus:
         """The texts that pass all filters: `wrong` or right, `failed` or explained, by predicted `label` and true label
         `truth`, by the least `disagreement` of two methods, by a word that has a weight (`contains`); in the `order` of
         their rows, or by "disagreement" or "confidence". `limit` (50) lines from `offset` on."""
-        from limelight.corpus.analysis.texts import text_table
+        from limelight.corpus.analysis.summary import text_table
 
         return text_table(self, self.summary, **options)
 

@@ -1,7 +1,13 @@
-"""A function looking at one text: games, whose every variant is a text that the function reads."""
+"""A function looking at one text: games, whose every variant is a text that the function reads.
+
+A function that pads the texts of a batch to one length, or normalises by the batch, answers otherwise about a text in a
+batch than about the text alone. A short text shows it beside a long one. A function that draws lots differs too, but
+it also differs from itself: where an answer moved, both are asked again, alone and together.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,12 +15,11 @@ import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
-from limelight.errors import CapabilityError, shown
+from limelight.errors import CapabilityError, InputError, NumericalError, shown
 from limelight.inputs.document import Document, Span, Text, Word
 from limelight.inputs.features import NOBODY, Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
 from limelight.models.blackbox.asking import Asker
-from limelight.models.blackbox.batch_dependence import ALONE_AGAIN, Company, moved
 from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.models.interface import (
     ROUNDING,
@@ -38,6 +43,15 @@ _CHARACTERS_AT_ONCE = 2**25
 """Characters of the texts that are made at once: of a long text there are fewer."""
 _COARSE = 2.0**-20
 """Answers that are rounded by more are in half precision, which is more than a game is taken to be rounded by."""
+_REPEATED = 1e-3
+"""Of a logit: batches of half precision round by as much inside a model whose answers are in single precision."""
+_ROUNDED = 1e-5
+"""Of a number of any size, as a part of it."""
+_ROUNDINGS = 8.0
+"""Roundings of an answer in half precision that its batch may move it by, as parts of the largest logit."""
+_ALONE_AGAIN, _TOGETHER_AGAIN = 4, 2
+"""Repetitions that tell company from noise: a function that repeats each answer by chance, half of the time, is taken
+for one that repeats itself in one of 64 texts."""
 _OF_SOFTMAX = 2.0
 """Roundings of a probability that its neighbours do not share: of the exponential and of the quotient."""
 _LABELS_SHOWN = 3
@@ -170,17 +184,47 @@ class TextGame(Game):
 
     def again(self, kept: Coalitions, time: int) -> Floats:
         """The same coalitions, asked for once more; `time` says how often they were before."""
-        answered = self._asker.logits([self._variants.without(row) for row in kept], time)
-        self.asked += answered.asked
-        return answered.logits
+        return self._ask([self._variants.without(row) for row in kept], time)
 
     def look_around(self) -> None:
         """Ask about a short text alone and beside the whole one."""
-        company = Company(self._asker, self._document, self._predicted)
-        try:
-            self._beside = company.moves()
-        finally:
-            self.asked += company.asked
+        if self._asker.batch_texts > 1:
+            with contextlib.suppress(InputError, NumericalError):  # it does not read such texts, and need not
+                self._beside = self._moved_by_company()
+
+    def _moved_by_company(self) -> float:
+        """How far company moves the logits of a text; 0 where that is rounding or noise."""
+        short, long = _short_and_long(self._document)
+        alone = self._ask([short])[0]
+        together = self._ask([long, short], "beside")
+        most = self._apart(together[1], alone)
+        if self._predicted is not None and long == self._document.given:
+            most = max(most, self._apart(together[0], self._predicted))
+        if not most:
+            return 0.0
+        again = [self._ask([short], time)[0] for time in range(1, _ALONE_AGAIN + 1)]
+        if any(self._apart(own, alone) for own in again):
+            return 0.0
+        again_together = [self._ask([long, short], f"beside {time}") for time in range(1, _TOGETHER_AGAIN + 1)]
+        if any(self._apart(own[i], together[i]) for own in again_together for i in (0, 1)):
+            return 0.0
+        return most
+
+    def _apart(self, one: Floats, other: Floats) -> float:
+        """How far two answers of logits to the same text are apart; 0 where that is rounding."""
+        apart, unit = float(np.abs(one - other).max()), self._asker.calls.unit
+        largest = float(np.maximum(np.abs(one), np.abs(other)).max())
+        if self._asker.kind == "regression":
+            limit = max(_ROUNDED, _ROUNDINGS * unit) * largest
+        else:
+            limit = max(_REPEATED, _ROUNDINGS * unit * max(1.0, largest))
+        return apart if apart > limit else 0.0
+
+    def _ask(self, texts: list[Text], time: int | str = 0) -> Floats:
+        """Logits of texts in one batch; with a cache `time` says on which occasion."""
+        answered = self._asker.logits(texts, time if isinstance(time, int) else f"{time} of {texts!r}")
+        self.asked += answered.asked
+        return answered.logits
 
     def _rounding(self) -> float:
         """How far logits are rounded, as a fraction of the largest: by half precision, where answers come in it."""
@@ -208,16 +252,15 @@ class TextGame(Game):
         """
         before, self._predicted = self._predicted, None
         assert before is not None
-        kind, unit = self._asker.kind, self._asker.calls.unit
         is_kept = self._asker.cache is not None
         if is_kept and self._asker.calls.room > 0:
             before = self.again(whole, 1)[0]
-        apart = moved(answer, before, kind, unit)
+        apart = self._apart(answer, before)
         if not apart or is_kept:
             self._noise = apart
             return
-        again = [self.again(whole, time)[0] for time in range(1, ALONE_AGAIN + 1)]
-        if any(moved(own, before, kind, unit) for own in again):
+        again = [self.again(whole, time)[0] for time in range(1, _ALONE_AGAIN + 1)]
+        if any(self._apart(own, before) for own in again):
             self._noise = apart
         else:
             self._beside = max(self._beside, apart)
@@ -229,6 +272,21 @@ class TextGame(Game):
 
 
 # ── texts with words replaced by a string or cut out, or with masks put between them ──────────────────────────────────
+
+
+def _short_and_long(document: Document) -> tuple[Text, Text]:
+    """The text up to its first word, and all of it; of a single word that word, and the word twice."""
+    sides = [document.text[start:end] for start, end in document.sides]
+    firsts = [
+        next((document.text[start : word.end] for word in document.words if start <= word.start < end), own)
+        for (start, end), own in zip(document.sides, sides, strict=True)
+    ]
+    longs = sides if firsts != sides else [f"{own} {own}" for own in sides]
+    return _text(firsts), _text(longs)
+
+
+def _text(sides: list[str]) -> Text:
+    return sides[0] if len(sides) == 1 else (sides[0], sides[1])
 
 
 class Variants:
@@ -249,8 +307,7 @@ class Variants:
 
     def without(self, kept: Coalitions) -> Text:
         """The variant of one coalition."""
-        first, *second = [cutter.without(kept) for cutter in self._cutters]
-        return (first, second[0]) if second else first
+        return _text([cutter.without(kept) for cutter in self._cutters])
 
 
 class _Cutter:
@@ -290,4 +347,4 @@ def with_inserted(document: Document, mask: str, counts: Integers) -> Text:
                 written += [document.text[done : word.end], f" {mask}" * count]
                 done = word.end
         sides.append("".join([*written, document.text[done:end]]))
-    return (sides[0], sides[1]) if len(sides) == 2 else sides[0]
+    return _text(sides)

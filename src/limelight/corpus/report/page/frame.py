@@ -17,9 +17,9 @@ from limelight.corpus.report.page.sections import (
     disagreement_section,
     mistakes_section,
     signs_section,
+    texts_section,
     words_section,
 )
-from limelight.corpus.report.page.texts import texts_section
 from limelight.corpus.store.reading import NO_TEXT, UNCHECKED
 from limelight.render.html.escaping import isolated, safe
 from limelight.render.html.page_frame import page_footer, page_head, policy
