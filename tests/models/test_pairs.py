@@ -580,9 +580,7 @@ def test_what_is_no_pair_is_refused(given: Any) -> None:
 
 def test_a_pair_is_no_list_of_texts() -> None:
     pairs, single = cached("bert"), limelight.wrap(*small_transformer("bert"))
-    with pytest.raises(
-        InputError, match=r"pairs of texts: got one pair; write predict_logits\(\[\(first, second\)\]\)"
-    ):
+    with pytest.raises(InputError, match=r"of texts: got one pair; write predict_logits\(\[\(first, second\)\]\)"):
         pairs.predict_logits(PAIR)
     with pytest.raises(InputError, match="list of pairs of texts: got one string"):
         pairs.predict_logits("film")
