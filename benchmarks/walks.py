@@ -94,8 +94,8 @@ def corpus(model: Any) -> Callable[[], object]:
 
 
 def serve(model: Any) -> Callable[[], object]:
+    from limelight.web.app import bound, server_of
     from limelight.web.security import Door
-    from limelight.web.serving import bound, server_of
     from limelight.web.site import Served, Site
 
     def ask() -> None:

@@ -18,6 +18,7 @@ Each message says what was wrong, what was given, and what to do.
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -76,11 +77,7 @@ class UnknownNameError(InputError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its message: it comes back whole from another process."""
-        return _from_message, (type(self), str(self))
-
-
-def _from_message(kind: type[UnknownNameError], message: str) -> UnknownNameError:
-    return kind.__new__(kind, message)
+        return copyreg.__newobj__, (type(self), str(self))  # type: ignore[attr-defined]
 
 
 def known_name(kind: str, given: object, known: Iterable[str], other_names: Mapping[str, str] | None = None) -> str:

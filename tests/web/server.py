@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import limelight
+from limelight.web.app import bound, server_of
 from limelight.web.jobs import Jobs
 from limelight.web.refusals import Limits
 from limelight.web.security import Door
-from limelight.web.serving import bound, server_of
 from limelight.web.site import Served, Site
 
 

@@ -17,7 +17,7 @@ from conftest import small_model
 from limelight.cli import app
 from limelight.cli import serve as command
 from limelight.models.words import checkpoint
-from limelight.web.serving import bound, served_models
+from limelight.web.app import bound, served_models
 from reference.small_transformers import small_transformer
 from web.fixtures import server
 

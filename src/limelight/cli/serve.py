@@ -48,8 +48,8 @@ def serve(
 ) -> None:
     """Open a page that shows, as one types, why a model decides as it does. It stays on this machine."""
     _check_installed()
+    from limelight.web.app import bound, run, served_models
     from limelight.web.security import Door, is_loopback
-    from limelight.web.serving import bound, run, served_models
     from limelight.web.site import Site
 
     token = None if is_loopback(host) else _token()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any
+
+from starlette.responses import Response
 
 from limelight.core.sanitize import visible
 from limelight.errors import LimelightError, ParameterError, TooLargeError, shown
@@ -18,6 +21,9 @@ class Refusal(Exception):
 
     def body(self) -> dict[str, Any]:
         return {"error": {"status": self.status, "message": visible(self.message)}}
+
+    def response(self) -> Response:
+        return Response(json.dumps(self.body()), self.status, self.headers, "application/json")
 
 
 def unknown_thing(thing: str) -> Refusal:

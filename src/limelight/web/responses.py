@@ -26,8 +26,8 @@ def written(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
-def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(written(content), status, headers, "application/json")
+def json_response(content: Any) -> Response:
+    return Response(written(content), media_type="application/json")
 
 
 def client_of(request: Request) -> str:

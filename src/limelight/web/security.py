@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import socket
 import sys
 import traceback
@@ -180,15 +179,7 @@ class Guard:
             if not isinstance(error, Refusal):
                 report(error)
             if not begun:
-                await refuse(refusals.of_error(error), guarded_send)
-
-
-async def refuse(refusal: Refusal, send: Send) -> None:
-    body = json.dumps(refusal.body()).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+                await refusals.of_error(error).response()(scope, receive, guarded_send)
 
 
 def report(error: BaseException) -> None:

@@ -210,10 +210,9 @@ class HuggingFaceClassifier:
             return tree
         reason = "its logits are not finite"
         try:
-            with torch.inference_mode():
-                if self._probed(tree).isfinite().all():
-                    self._runs = tree
-                    return tree
+            if self._probed(tree).isfinite().all():
+                self._runs = tree
+                return tree
         except (RuntimeError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {shortened(str(error))}"
         if self._precision != "auto":
@@ -315,8 +314,7 @@ class HuggingFaceClassifier:
                 "tokens: give the model its own tokenizer, or one whose model_input_names leave token_type_ids out"
             )
         try:
-            with torch.inference_mode():
-                logits = self._probed(tree)
+            logits = self._probed(tree)
         except (TypeError, ValueError) as error:
             raise CapabilityError(f"{tree.name} does not take input_ids alone: {error}; {NEEDED}") from error
         except (RuntimeError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
@@ -324,8 +322,7 @@ class HuggingFaceClassifier:
             # twos, an even one would not show what padding does.
             self._first = 5
             try:
-                with torch.inference_mode():
-                    logits = self._probed(tree)
+                logits = self._probed(tree)
             except Exception:
                 raise CapabilityError(
                     f"{tree.name} cannot be run on the text {text!r}, {type(error).__name__}: {shortened(str(error))}; "
@@ -340,6 +337,7 @@ class HuggingFaceClassifier:
             )
         self.company(array64(logits)[0])
 
+    @torch.inference_mode()
     def _probed(self, tree: ModuleCopy) -> Any:
         """What a tree answers to the shortest input; None where it has no logits."""
         probe = one_batch(self._probes()[:1], tree.device)

@@ -189,12 +189,8 @@ class Runner:
         """Tokens in one forward: as given, or found by the first thread that asks."""
         with self._lock:
             if memory.key not in self._tokens:
-                if self.given is not None:
-                    self._tokens[memory.key] = self.given
-                elif memory.device.type == "cuda":
-                    self._tokens[memory.key] = memory.fitting(order)
-                else:
-                    self._tokens[memory.key] = shapes_of(memory.device).tokens
+                is_found = self.given is None and memory.device.type == "cuda"
+                self._tokens[memory.key] = memory.fitting(order) if is_found else self.most_tokens(memory.device)
             return self._tokens[memory.key]
 
 
