@@ -16,7 +16,7 @@ import pytest
 from conftest import small_model
 from corpus.texts import reviews, stored, write
 from limelight import corpus
-from limelight.corpus.running.processes import Processes
+from limelight.corpus.running.workers import Processes
 from limelight.corpus.store.run_folder import Folder
 from limelight.errors import InputError, LimelightError
 from limelight.models.words import checkpoint

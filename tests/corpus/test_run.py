@@ -20,9 +20,8 @@ from limelight import corpus
 from limelight.attribution.api import compare
 from limelight.corpus.running.driver import MOST_LOSSES
 from limelight.corpus.running.explain_rows import Questions, explain_rows, seed_of
-from limelight.corpus.running.processes import Processes
 from limelight.corpus.running.shard_rows import Row
-from limelight.corpus.running.workers import InProcess
+from limelight.corpus.running.workers import InProcess, Processes
 from limelight.corpus.store.reading import state
 from limelight.corpus.store.schema import COLUMNS, TEXT_COLUMNS
 from limelight.errors import CapabilityError, InputError, LimelightError, ParameterError, UnknownNameError

@@ -19,7 +19,7 @@ from limelight.errors import CapabilityError, EmptyTextError, InputError, Numeri
 from limelight.explainers.method import Conditions, find
 from limelight.inputs.document import read_words
 from limelight.inputs.features import features_of
-from limelight.models.counting_game import distinct_rows
+from limelight.models.counting_game import first_rows
 from limelight.models.huggingface.classifier import HuggingFaceClassifier
 from limelight.models.huggingface.runner import Batches, Inputs, Runner, ragged_batches
 from limelight.models.huggingface.subwords import TokenWindow, owners_of_tokens
@@ -266,9 +266,9 @@ def test_inputs_of_one_length_need_no_padding() -> None:
 
 def test_distinct_rows_put_back_together() -> None:
     kept = np.random.default_rng(0).random((300, 13)) < 0.8
-    distinct, which = distinct_rows(kept)
-    assert (distinct[which] == kept).all()
-    assert len(distinct) == len(np.unique(kept, axis=0))
+    first, which = first_rows(kept)
+    assert (kept[first][which] == kept).all()
+    assert len(first) == len(np.unique(kept, axis=0))
 
 
 def test_batches_are_halved_when_memory_runs_out() -> None:

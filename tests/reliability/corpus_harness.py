@@ -81,7 +81,7 @@ def descendants(process: int) -> list[tuple[int, str]]:
 def victim_of(driver: int, target: str, engine: str, rng: random.Random) -> int | None:
     if target == "driver":
         return driver
-    worker = "limelight.corpus.running.processes" if engine == "workers" else "ray::ShardActor"
+    worker = "limelight.corpus.running.workers" if engine == "workers" else "ray::ShardActor"
     mark = "raylet/raylet" if target == "node" else worker
     found = [number for number, line in descendants(driver) if mark in (line.split(" ")[0] if "/" in mark else line)]
     return rng.choice(found) if found else None

@@ -251,6 +251,9 @@ def _members(given: object) -> list[Any] | None:
     return list(members)
 
 
+# ── keyword arguments as types, for editors and type checkers ─────────────────────────────────────────────────────────
+
+
 class MethodOptions(TypedDict, total=False):
     """The options of all methods; `limelight methods` says which method has which, and their defaults."""
 

@@ -86,25 +86,21 @@ def _is_same(chosen: Sequence[Chosen]) -> bool:
 
 def _of_texts(chosen: Sequence[Chosen], texts: Sequence[Resolved]) -> list[list[Explanation]]:
     """One method on several texts, together where one implementation of it can do that."""
-    if chosen[0].implementation.run_many is None or not _is_same(chosen):
+    run_many = chosen[0].implementation.run_many
+    if run_many is None or not _is_same(chosen):
         return [_of_text(own, text) for own, text in zip(chosen, texts, strict=True)]
-    return _together(chosen[0], texts)
+    return _per_text(_explained(chosen[0], _posed(texts), run_many), texts)
 
 
 def _of_text(chosen: Chosen, text: Resolved) -> list[Explanation]:
     """One method on one text: one run of the model answers questions about several labels where it can."""
     if len(text.questions) > 1 and chosen.implementation.run_many is not None:
-        return _together(chosen, [text])[0]
+        return _of_texts([chosen], [text])[0]
     run = chosen.implementation.run
     return [
         _explained(chosen, [(_watched(chosen, q, text), text)], lambda one, **options: [run(one[0], **options)])[0]
         for q in text.questions
     ]
-
-
-def _together(chosen: Chosen, texts: Sequence[Resolved]) -> list[list[Explanation]]:
-    assert chosen.implementation.run_many is not None
-    return _per_text(_explained(chosen, _posed(texts), chosen.implementation.run_many), texts)
 
 
 def _by_size(

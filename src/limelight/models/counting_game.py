@@ -17,12 +17,6 @@ def checked_coalitions(kept: Coalitions, n_features: int) -> Coalitions:
     return kept
 
 
-def distinct_rows(kept: Coalitions) -> tuple[Coalitions, Integers]:
-    """The rows without repetition, and for each row which of them it is."""
-    first, which = first_rows(kept)
-    return kept[first], which
-
-
 def first_rows(kept: Coalitions) -> tuple[Integers, Integers]:
     """Where each distinct row stands first, and for each row which of these it is.
 

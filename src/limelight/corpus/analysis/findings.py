@@ -166,6 +166,8 @@ def _of_differences(compared: Compared, *, other: bool = False) -> list[Wish]:
     ][:DIFFERENCE_EXAMPLES]
 
 
+# ── texts that show what a table says ─────────────────────────────────────────────────────────────────────────────────
+
 MOST_EXAMPLES = 600
 """Texts beside those that a report lists by themselves."""
 MOST_COLOURED = 150_000

@@ -231,6 +231,8 @@ def _ordered(order: WordOrder, columns: dict[str, Any], sampled: bool) -> Sequen
     return found
 
 
+# ── the words of all texts by their numbers ───────────────────────────────────────────────────────────────────────────
+
 STOP_WORDS = frozenset(
     """
     a an the this that these those such

@@ -15,7 +15,7 @@ from limelight.corpus.running.explain_rows import Questions, check_call
 from limelight.corpus.running.model_source import Loaded
 from limelight.corpus.running.shard_rows import layout_of
 from limelight.corpus.running.source import Chosen, Given, Source, find_files
-from limelight.corpus.running.workers import Computer, Done, InProcess, Lost, Ready, Task, Workers
+from limelight.corpus.running.workers import Computer, Done, InProcess, Lost, Processes, Ready, Task, Workers
 from limelight.corpus.store.hashes import Shards
 from limelight.corpus.store.reading import Corpus, duration
 from limelight.corpus.store.reading import open as open_corpus
@@ -227,8 +227,6 @@ def _begun(
 
         address = ray if isinstance(ray, str) and ray != LOCAL else None
         return RayActors(workers, loaded.loading, questions, layout, address, gpus_per_worker, progress.say)
-    from limelight.corpus.running.processes import Processes
-
     return Processes(workers, loaded.loading, questions, layout)
 
 

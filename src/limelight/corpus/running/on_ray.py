@@ -197,6 +197,8 @@ def _library() -> Any:
     return ray
 
 
+# ── how long a run waits for a place ──────────────────────────────────────────────────────────────────────────────────
+
 HERE_SECONDS = 120.0
 """On the cluster that a run began on its own machine, which gets no other nodes: a place is there at once or never, and
 this is for a machine that is slow to start a process."""

@@ -137,6 +137,8 @@ def _place(content: bytes) -> int | None:
     return None if at < 0 else at + len(head)
 
 
+# ── shards of version 0.2 ─────────────────────────────────────────────────────────────────────────────────────────────
+
 _LONGEST = 2**26
 """Characters of a text: where a feature stands beyond them, its place was damaged, and blanks up to it fill memory."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
-from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, distinct_rows
+from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
 from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Batching, Runner, shapes_of
 from limelight.models.huggingface.variants import Variants
@@ -63,15 +63,15 @@ class TokenGame(Game):
 
     def _answer(self, variants: Variants, kept: Coalitions, answered: AnsweredCoalitions) -> Floats:
         """The logits of one window; coalitions that leave the same of it are one input."""
-        distinct, which = distinct_rows(kept)
-        repetitions = np.bincount(which, minlength=len(distinct))
+        first, which = first_rows(kept)
+        repetitions = np.bincount(which, minlength=len(first))
 
         def finished(rows: Integers) -> None:
             self.asked += len(rows)
             answered.add(int(repetitions[rows].sum()))
 
         logits = self.runner.run(
-            self.tree.logits, self.tree.device, variants.batches(distinct), finished, self.tree.dtype, self.batching
+            self.tree.logits, self.tree.device, variants.batches(kept[first]), finished, self.tree.dtype, self.batching
         )
         return logits[which]
 

@@ -45,9 +45,9 @@ class Variants(ABC):
         self._ids, self._types = to_device(window.ids, device), to_device(window.types, device)
         self._typed = bool(window.types.any())
 
-    @abstractmethod
     def lengths(self, kept: Tensor) -> Integers:
         """The number of tokens of each variant (n,)."""
+        return np.full(len(kept), self.length)
 
     @abstractmethod
     def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
@@ -100,9 +100,6 @@ class Variants(ABC):
         types = None if types is None else torch.nn.functional.pad(types, (0, more))
         return Inputs(ids, types, torch.nn.functional.pad(there, (0, more)))
 
-    def _full_lengths(self, kept: Tensor) -> Integers:
-        return np.full(len(kept), self.length)
-
     def _moved_up(self, left: Tensor, tokens: Callable[[Tensor], Tensor], lengths: Integers, width: int) -> Inputs:
         """The tokens that are left (n, T) move up; padding follows the shorter variants of a batch and is hidden.
 
@@ -140,7 +137,7 @@ class Mask(Variants):
         self._first_tokens = self._columns(first)
 
     def lengths(self, kept: Tensor) -> Integers:
-        return _counted(kept, self._left) if self._shortens else self._full_lengths(kept)
+        return _counted(kept, self._left) if self._shortens else super().lengths(kept)
 
     def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
         shown = self._shown(kept)
@@ -197,9 +194,6 @@ class Hide(Variants):
                 "this tokenizer adds no special tokens, so removal='attention' of all words would leave nothing to "
                 "attend to: use removal='delete'"
             )
-
-    def lengths(self, kept: Tensor) -> Integers:
-        return self._full_lengths(kept)
 
     def batch(self, kept: Tensor, lengths: Integers, width: int) -> Inputs:
         shown = self._shown(kept)
