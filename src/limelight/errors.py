@@ -42,6 +42,12 @@ def shown(value: object) -> str:
     return written if len(written) <= _LONGEST_SHOWN else written[: _LONGEST_SHOWN - 1] + "…"
 
 
+def shortened(message: str, limit: int = 300) -> str:
+    """Somebody else's message, for a message of ours: on one line, printable anywhere and not beyond a limit."""
+    line = visible(" ".join(message[: 10 * limit].split()))
+    return line if len(line) <= limit else line[:limit] + "…"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names to choose from, for a message: the first ones where there are many."""
     every = list(names)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from limelight.errors import ParameterError
+from limelight.errors import ParameterError, shown
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -20,4 +20,4 @@ def whole_number(name: str, value: object, least: int, hint: str = "") -> int:
     """`value` as an int: Python's or NumPy's, no bool, at least `least`; the error says what `name` may be."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
-    raise ParameterError(f"{name} must be a whole number of at least {least}{hint}: got {value!r}")
+    raise ParameterError(f"{name} must be a whole number of at least {least}{hint}: got {shown(value)}")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from limelight.core.device import find_device
-from limelight.errors import CheckpointError, ParameterError
+from limelight.errors import CheckpointError, ParameterError, shortened
 from limelight.inputs.words import WordRule
 from limelight.models import adapters
 from limelight.models.blackbox import BlackBoxClassifier
-from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json, shortened
+from limelight.models.huggingface.folder import ADAPTER, INDEX, read_json
 from limelight.models.huggingface.precision import Precision, known_dtype
 from limelight.models.huggingface.subwords import LongTexts
 from limelight.models.identity import named

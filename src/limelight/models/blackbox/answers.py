@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.core.arrays import Floats
-from limelight.core.sanitize import visible
-from limelight.errors import InputError, NumericalError, shown
+from limelight.errors import InputError, NumericalError, shortened, shown
 from limelight.inputs.document import Text
 from limelight.models.outputs import Kind
 
@@ -37,8 +36,8 @@ _MOST_OF_DIGITS = 0.05
 each; at most this, lest many labels hide that something else is wrong."""
 _ROUNDING = 1e-6
 """How far below 0 or above 1 a probability may be: 1 − p in single precision."""
-_SHOWN = 80
-"""Characters of a message that an error repeats."""
+SHOWN = 80
+"""Characters of a function's message that an error repeats."""
 
 _ONE_NUMBER = (
     "it gives one number per text; if that is the probability of the second of two labels, return both, "
@@ -80,7 +79,7 @@ def answer_of(given: Any) -> Answer:
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(
             f"the function must return an array of numbers, one row per text: got {type(given).__name__} "
-            f"{shown(given)} ({shortened(str(error))})"
+            f"{shown(given)} ({shortened(str(error), SHOWN)})"
         ) from error
 
 
@@ -103,12 +102,6 @@ def _detached(given: Any) -> tuple[Any, float]:
     if callable(getattr(given, "detach", None)) and callable(getattr(given, "double", None)):
         return given.detach().double().cpu().numpy(), unit
     return given, unit
-
-
-def shortened(message: str) -> str:
-    """A message of somebody else's, for a message of ours: on one line, printable anywhere and never long."""
-    line = visible(" ".join(message[: 10 * _SHOWN].split()))
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
 
 
 # ── from an array to rows that can be used ────────────────────────────────────────────────────────────────────────────

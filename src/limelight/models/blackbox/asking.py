@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
-from limelight.errors import InputError, LimelightError, ParameterError, shown
+from limelight.errors import InputError, LimelightError, ParameterError, shortened, shown
 from limelight.inputs.document import Text
-from limelight.models.blackbox.answers import DOUBLE, Answer, Checked, answer_of, checked, logits_of, shortened
+from limelight.models.blackbox.answers import DOUBLE, SHOWN, Answer, Checked, answer_of, checked, logits_of
 from limelight.models.blackbox.cache import AnswerCache, key_of
 from limelight.models.blackbox.identity import Unwritable, full_name
 from limelight.models.interface import Answered
@@ -230,6 +230,6 @@ def _part(known: dict[bytes, Floats], places: dict[bytes, list[int]], asked: int
 
 def _said(error: BaseException | None) -> str:
     try:
-        return shortened(str(error)) or "without a message"
+        return shortened(str(error), SHOWN) or "without a message"
     except Exception:  # the message is the function's own code
         return "with a message that cannot be read"

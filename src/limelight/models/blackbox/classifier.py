@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from limelight.core.arrays import Floats, whole_number
 from limelight.core.sanitize import visible
-from limelight.errors import CapabilityError, ParameterError, known_name, shown
+from limelight.errors import CapabilityError, ParameterError, known_name, shortened, shown
 from limelight.inputs.document import UNKNOWN, Document, Text, check_text_of, listed_texts
 from limelight.inputs.words import WordRule, rule_of
-from limelight.models.blackbox.answers import columns_of_one, shortened
+from limelight.models.blackbox.answers import SHOWN, columns_of_one
 from limelight.models.blackbox.asking import Asker, Calls, Function, first_answer
 from limelight.models.blackbox.cache import AnswerCache, Identity
 from limelight.models.blackbox.identity import Unwritable, bare_name, full_name
@@ -125,7 +125,7 @@ class BlackBoxClassifier:
                 except Exception as error:  # of anybody's __reduce__
                     raise CapabilityError(
                         f"this model cannot be pickled, since its {what} cannot ({type(error).__name__}: "
-                        f"{shortened(str(error))}): define it in a module, by def or class, or wrap "
+                        f"{shortened(str(error), SHOWN)}): define it in a module, by def or class, or wrap "
                         "it where it is needed"
                     ) from error
         return self.__dict__.copy()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.core.arrays import Floats
-from limelight.errors import CapabilityError, InputError, ParameterError, shown
+from limelight.errors import CapabilityError, InputError, ParameterError, shortened, shown
 from limelight.inputs.document import Document, Text, check_text_of, listed_texts
 from limelight.inputs.words import WordRule, rule_of
 from limelight.models.huggingface.batching import (
@@ -40,7 +40,6 @@ from limelight.models.huggingface.configuration import (
     reason_of_limit,
     token_limit,
 )
-from limelight.models.huggingface.folder import shortened
 from limelight.models.huggingface.gradients import array64
 from limelight.models.huggingface.module_copy import ModuleCopies, ModuleCopy
 from limelight.models.huggingface.precision import Precision, known_dtype, lower_than

@@ -10,8 +10,7 @@ from typing import Any, cast, get_args
 from torch import Tensor, nn
 
 from limelight.core.arrays import whole_number
-from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError, known_name
-from limelight.models.huggingface.folder import shortened
+from limelight.errors import CapabilityError, EmptyTextError, InputError, ParameterError, known_name, shortened
 from limelight.models.outputs import Kind, listed_labels
 
 NEEDED = "load it with AutoModelForSequenceClassification, from a checkpoint that was fine-tuned for classification"

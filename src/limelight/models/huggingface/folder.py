@@ -25,7 +25,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch.overrides import TorchFunctionMode
 
-from limelight.errors import CheckpointError
+from limelight.errors import CheckpointError, shortened
 
 CONFIG, WEIGHTS, INDEX, ADAPTER = (
     "config.json",
@@ -335,9 +335,3 @@ def read_shapes(paths: tuple[Path, ...]) -> StoredWeights:
     if not shapes:
         raise CheckpointError(f"{', '.join(map(str, paths))} holds no weights: copy the whole folder")
     return StoredWeights(shapes, paths)
-
-
-def shortened(message: str, limit: int = 300) -> str:
-    """On one line, and not beyond so many characters."""
-    line = " ".join(message.split())
-    return line if len(line) <= limit else line[:limit] + "…"

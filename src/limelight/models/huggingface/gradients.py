@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from limelight.core.arrays import Floats
-from limelight.errors import CapabilityError
-from limelight.models.huggingface.folder import shortened
+from limelight.errors import CapabilityError, shortened
 from limelight.models.huggingface.module_copy import ModuleCopy
 from limelight.models.huggingface.runner import Inputs
 from limelight.models.interface import Direction

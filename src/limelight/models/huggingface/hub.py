@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from limelight.errors import CheckpointError, LimelightError, ParameterError
+from limelight.errors import CheckpointError, LimelightError, ParameterError, shortened
 from limelight.models.huggingface.folder import (
     ADAPTER,
     CONFIG,
@@ -30,7 +30,6 @@ from limelight.models.huggingface.folder import (
     check_described,
     looked_at,
     read_config,
-    shortened,
     weight_names,
 )
 from limelight.models.huggingface.precision import DTYPES, known_dtype

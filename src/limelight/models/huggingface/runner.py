@@ -26,8 +26,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from limelight.core.arrays import Array, Floats, Integers, whole_number
-from limelight.errors import CapabilityError, LimelightError
-from limelight.models.huggingface.folder import shortened
+from limelight.errors import CapabilityError, LimelightError, shortened
 from limelight.models.huggingface.subwords import TokenWindow
 
 Batching = Literal["padded", "equal lengths", "one at a time", "does not repeat itself"]

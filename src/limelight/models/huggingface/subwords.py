@@ -21,9 +21,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from limelight.core.arrays import Floats, Integers
-from limelight.errors import CapabilityError, EmptyTextError, InputError
+from limelight.errors import CapabilityError, EmptyTextError, InputError, shortened
 from limelight.inputs.document import JOINT, Document, Span, Text, Word
-from limelight.models.huggingface.folder import shortened
 
 LongTexts = Literal["refuse", "truncate", "window"]
 

@@ -238,7 +238,7 @@ def _read_config(path: Path) -> _Configuration:
     if len(labels) < 2 or len(set(labels)) != len(labels):
         raise wrong("labels", labels, "a classifier needs at least two labels, all different")
     try:
-        words = checked_size("words", _short(config.get("words")), 2, " ([CLS] and [UNK] are two)")
+        words = checked_size("words", config.get("words"), 2, " ([CLS] and [UNK] are two)")
         sizes = _sizes(CONFIGS[config["kind"]], config.get("sizes"))
     except LimelightError as error:
         raise CheckpointError(f"{path}: {error}") from error
@@ -249,17 +249,11 @@ def _no_number(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _short(value: Any) -> Any:
-    """What an error may show: a number as it is, anything else cut to a line."""
-    shown = repr(value)
-    return value if isinstance(value, int) or len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-
-
 def _sizes(kind: type[Config], sizes: Any) -> Config:
     names = {field.name for field in fields(kind)}
     if not isinstance(sizes, dict) or set(sizes) != names:
         raise ParameterError(f"sizes must give {', '.join(sorted(names))}: got {sizes!r:.{2 * _SHOWN}}")
-    return kind(**{name: _short(value) for name, value in sizes.items()})
+    return kind(**sizes)
 
 
 # ── what the files beside it must then hold ───────────────────────────────────────────────────────────────────────────

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 
 from limelight.core.arrays import Coalitions, Floats, Integers
 from limelight.core.progress import SILENT, Progress
-from limelight.errors import ParameterError, UnknownNameError
+from limelight.errors import ParameterError, UnknownNameError, shown
 from limelight.inputs.document import Document
 from limelight.inputs.features import Features
 from limelight.models.interface import (
@@ -72,7 +72,7 @@ class TransformerConfig(Sizes):
         super().__post_init__()
         for name in ("residual", "layer_norm"):
             if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be True or False: got {getattr(self, name)!r}")
+                raise ParameterError(f"{name} must be True or False: got {shown(getattr(self, name))}")
         if self.mlp not in get_args(Mlp):
             raise UnknownNameError("mlp", self.mlp, get_args(Mlp))
 
