@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from limelight.core.sanitize import visible
 from limelight.corpus import Corpus
 from limelight.corpus import open as open_corpus
+from limelight.corpus.analysis.summary import TextOrder, documents_at
+from limelight.corpus.analysis.words import WordOrder
 from limelight.errors import InputError, shown
 from limelight.evaluation.measure import measures
 from limelight.evaluation.report.curves import curves_of
@@ -32,7 +34,7 @@ class TextsRequest(Body):
     truth: str | None = None
     disagreement: float | None = Field(None, description="the least that two methods disagree by, from 0 to 1")
     contains: str | None = Field(None, description="a word that has a weight in the text")
-    order: Literal["row", "disagreement", "confidence"] = "row"
+    order: TextOrder = "row"
     offset: int = Field(0, ge=0)
     limit: int = Field(50, ge=1, le=200)
 
@@ -43,7 +45,7 @@ class WordsRequest(Body):
     method: str | None = None
     target: str | None = None
     against: str | None = None
-    order: Literal["effect", "for", "against", "absolute", "signs", "texts", "word"] = "effect"
+    order: WordOrder = "effect"
     contains: str | None = None
     all_words: bool = False
     offset: int = Field(0, ge=0)
@@ -94,8 +96,6 @@ class ServedCorpus:
 
     def text(self, request: RowRequest) -> dict[str, Any]:
         """One text; the comparison is None where nothing could be explained."""
-        from limelight.corpus.analysis.summary import documents_at
-
         with self._lock:
             found = documents_at(self._corpus, [request.row]).get(request.row)
         if found is None:

@@ -10,7 +10,8 @@ from limelight.attribution.request import Request, Resolved, Target
 from limelight.errors import ParameterError
 from limelight.explainers.method import find
 from limelight.inputs.document import Text
-from limelight.models.interface import View
+from limelight.models.interface import Removal, View
+from limelight.models.outputs import Output
 from limelight.web.refusals import Refusal
 from limelight.web.site import Site
 
@@ -36,8 +37,8 @@ class FeaturesRequest(TextRequest):
     """A text, and what of it has weights or is taken out."""
 
     features: Kinds = "words"
-    removal: Literal["mask", "delete", "attention"] = "mask"
-    output: Literal["logit", "log-odds", "probability", "value"] | None = None
+    removal: Removal = "mask"
+    output: Output | None = None
     target: str | None = Field(None, description="the label to explain; the predicted one where it is left out")
     against: str | None = Field(None, description="the label that the target is compared with")
 

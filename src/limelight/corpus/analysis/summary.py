@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -100,8 +100,8 @@ class TextTable(Plain):
     lines: tuple[TextLine, ...]
 
 
-class TextFilters(TypedDict, total=False):
-    """Which texts a table has, and in which order; see `Corpus.texts`."""
+class TextOptions(TypedDict, total=False):
+    """Which texts a page of a table has, and in which order; see `Corpus.texts`."""
 
     wrong: bool | None
     failed: bool | None
@@ -109,11 +109,6 @@ class TextFilters(TypedDict, total=False):
     truth: str | None
     disagreement: float | None
     order: TextOrder
-
-
-class TextOptions(TextFilters, total=False):
-    """Which texts a page of the table has: `limit` lines from `offset` on, of those that hold a word."""
-
     contains: str | None
     offset: int
     limit: int
@@ -228,7 +223,7 @@ def text_table(
     contains: str | None = None,
     offset: int = 0,
     limit: int = 50,
-    **filters: Unpack[TextFilters],
+    **filters: Any,
 ) -> TextTable:
     """A page of the texts that pass all filters; see `Corpus.texts`."""
     whole_number("offset", offset, 0)

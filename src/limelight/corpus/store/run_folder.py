@@ -2,7 +2,7 @@
 
 DIR/manifest.json            what was asked of which data and model; written first, never changed
 DIR/shards/00000000.parquet  the rows 1 to n of the input, and so on
-                             (both with a hash of themselves: see `seal`)
+                             (both with a hash of themselves: see `hashes.py`)
 DIR/times.jsonl              how long each shard took: the one file that differs between two runs
 DIR/lock                     who writes at this moment; the lock itself ends with its process
 """

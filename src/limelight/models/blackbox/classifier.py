@@ -31,7 +31,7 @@ class BlackBoxClassifier:
 
     `kind`: "classes" (each row are probabilities that add up to 1), "multi-label" (a probability of its own for each
     label) or "regression" (any numbers). `pairs`: the function reads tuples of two texts. `mask` stands in the place of
-    a removed word, and `words` is a rule for what a word is: see `word_rules`.
+    a removed word, and `words` is a rule for what a word is: see `inputs/words.py`.
 
     `batch_texts`: how many texts the function is given at once; `max_calls`: how many it is given in the life of this
     object. `cache` is a folder where its answers are kept, which are then not asked for again, and `name` says there

@@ -20,7 +20,7 @@ from limelight.inputs.document import Document, Span, Text, Word
 from limelight.inputs.features import NOBODY, Features
 from limelight.models.blackbox.answers import FLOOR, clipped, logits_of
 from limelight.models.blackbox.asking import Asker
-from limelight.models.counting_game import AnsweredCoalitions, checked_coalitions, first_rows
+from limelight.models.counting_game import checked_coalitions, first_rows
 from limelight.models.interface import (
     ROUNDING,
     Answered,
@@ -163,7 +163,6 @@ class TextGame(Game):
         first, which = first_rows(kept)
         repetitions = np.bincount(which, minlength=len(first))
         logits = np.empty((len(first), len(self._asker.labels)))
-        answered = AnsweredCoalitions(self._progress)
         step = self._texts_at_once()
         for start in range(0, len(first), step):
             texts = [self._variants.without(kept[i]) for i in first[start : start + step]]
@@ -176,7 +175,7 @@ class TextGame(Game):
                 beyond = clipped(part.rows, self._asker.kind)
                 self._clipped += int(beyond.any(axis=1).sum())
                 self._clipped_labels |= beyond.any(axis=0)
-                answered.add(int(repetitions[rows].sum()))
+                self._progress.advance(int(repetitions[rows].sum()))
         whole = np.flatnonzero(kept[first].all(axis=1))
         if len(whole) and self._predicted is not None:
             self._compare(logits[whole[0]], kept[first[whole]])
