@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from limelight import cli
-from limelight.web import serving
+from limelight.web import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_commands_work_as_typed_and_in_order(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "src").symlink_to(ROOT / "src")
     monkeypatch.chdir(tmp_path)
     served: list[Any] = []
-    monkeypatch.setattr(serving, "run", lambda *given, **named: served.append(given))
+    monkeypatch.setattr(app, "run", lambda *given, **named: served.append(given))
     assert len(COMMANDS) >= 4
     of_pages = [
         line
