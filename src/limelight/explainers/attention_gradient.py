@@ -23,7 +23,6 @@ from limelight.explainers.attention import LAST, index_of
 from limelight.explainers.method import Exact, Question, Weights, method
 from limelight.explainers.output_game import rounded
 from limelight.models.interface import FoldedView, Recorded, RecordedLayers, rounding_of
-from limelight.theory.folding import attention_of_scores
 
 attention_gradient = method(
     "attention-gradient",
@@ -87,6 +86,8 @@ def brought_to_the_reader(question: Question[Recorded], *, layer: int = LAST) ->
 
 @alpha_value.implementation(FoldedView, uses=("output",), default=False)
 def of_one_layer(question: Question[FoldedView]) -> Weights:
+    from limelight.theory.folding import attention_of_scores  # brings torch along, which a list of methods does without
+
     folded = question.view.folded()
     attention, values = attention_of_scores(folded.scores), folded.values @ question.direction
     contributions = (attention * values).mean(axis=1)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from limelight.errors import UnknownNameError
-from limelight.explainers.method import find
 from limelight.explanation.result import Explanation
 
 
 def unit_of(explanation: Explanation) -> str | None:
     """The output that the weights are changes of; None for weights that are no changes of an output, as attention."""
+    from limelight.explainers.method import find  # with the methods comes torch, which a saved result does without
+
     output = explanation.parameters.get("output")
     try:
         is_change = find(explanation.method).changes
