@@ -114,7 +114,7 @@ class _Page:
         for warning in explanation.warnings:
             yield self._warning(warning)
         if not self.look.numbers:
-            yield self._legend([0])
+            yield self._legend([0], place="")
         if (ending := ending_of(explanation)) is not None:
             yield Text(visible(ending), style="dim", overflow="fold")
         if self.why is None:
@@ -247,7 +247,7 @@ class _Page:
             for j in chosen:
                 weight = float(level.weights.weights[j])
                 colour = self.style.paper + self.style.word(level.shades[j])
-                name = Text(level.names[j] + self.style.mark(level, j), style=colour)
+                name = Text.assemble((level.names[j] + self.style.mark(level, j), colour))
                 cells = [name, Text(self.style.plain(level.written(j)))]
                 if bar >= _SHORTEST_BAR and not explanation.stated.barely_moves:
                     columns = max(round(abs(weight) / largest * bar), 1)
@@ -332,10 +332,10 @@ class _Page:
         yield texts[i].on_paper(expand=True)
         yield Text("The text is long and shown once: --method names another, --numbers gives all weights.", style="dim")
 
-    def _legend(self, shown: Sequence[int]) -> Text:
+    def _legend(self, shown: Sequence[int], place: str = " in its row") -> Text:
         explanations, models = [self.comparison[i] for i in shown], [self.models[i] for i in shown]
         system = self.style.system
-        text = self.style.legend(explanations)
+        text = self.style.legend(explanations, place)
         if not all(model.significant.all() for model in models):
             small = "" if system in ("truecolor", "256") else "is weaker, or "
             thing = f"A {models[0].thing} without {'colour' if system else 'marks'}"

@@ -109,14 +109,14 @@ class TerminalStyle:
             return "", ""
         return "[" + self._sign(shade.hue, weight) * rank, "]"
 
-    def legend(self, explanations: Sequence[Explanation]) -> Text:
-        """The meaning of the colours or marks that occur, and of no others."""
+    def legend(self, explanations: Sequence[Explanation], place: str = " in its row") -> Text:
+        """The meaning of the colours or marks that occur, and of no others; `place` names the words that they compare."""
         entries = list(self._entries(explanations))
         text = Text("  " if self.system else ", ").join(entries)
         if self.system in ("truecolor", "256"):
-            return text.append("; the deeper, the stronger in its row.")
+            return text.append(f"; the deeper, the stronger{place}.")
         steps = "colours from about 30 and 60 %" if self.system else "marks from about 10, 30 and 60 %"
-        return text.append(f"; {steps} of the largest weight in its row.")
+        return text.append(f"; {steps} of the largest weight{place}.")
 
     def _entries(self, explanations: Iterable[Explanation]) -> Iterator[Text]:
         if self.system:
