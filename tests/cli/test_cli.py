@@ -298,7 +298,8 @@ def test_out_writes_a_file_whose_ending_says_the_format(folder: Path, tmp_path: 
     out = tmp_path / name
     out.write_text("old")
     result = run("explain", TEXT, "--model", folder, "--out", out)
-    assert (result.exit_code, result.output) == (0, "")
+    words = {"a.json": "JSON", "a.html": "a page", "a.txt": "plain text"}[name]
+    assert (result.exit_code, result.output) == (0, f"note: wrote {out}: 1 text as {words}\n")
     assert out.read_bytes().startswith(start)
     assert b"GREAT" in out.read_bytes()
     assert list(tmp_path.iterdir()) == [out]
@@ -330,7 +331,7 @@ def test_figures_are_written_by_their_endings(folder: Path, tmp_path: Path, name
     for again in range(2):
         out = tmp_path / f"{again}{name}"
         result = run("explain", TEXT, "--model", folder, "--method", "gxi", "--out", out)
-        assert (result.exit_code, result.output) == (0, "")
+        assert (result.exit_code, result.output) == (0, f"note: wrote {out}: 1 text as a figure\n")
     first, second = (file.read_bytes() for file in sorted(tmp_path.iterdir()))
     assert first.startswith(start)
     assert first == second

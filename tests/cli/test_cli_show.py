@@ -44,7 +44,8 @@ def test_every_format_can_be_had(saved: Path, tmp_path: Path, format: str) -> No
         pytest.importorskip("matplotlib")
     out = tmp_path / ("out.txt" if format == "table" else f"out.{format}")
     result = show(saved, "--out", out)
-    assert (result.exit_code, result.output) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(f"note: wrote {out}: 1 text as ")
     assert out.stat().st_size > 100
     if format == "json":
         assert json.loads(out.read_text()) == json.loads(saved.read_text())

@@ -13,7 +13,7 @@ from limelight.cli import options as shared
 from limelight.cli.application import USER_ERROR, complain, note, stopped
 from limelight.cli.first_choice import Choice, choices
 from limelight.cli.options import METHODS, TEXTS, examples, loading, option, read_ids, read_levels, read_target
-from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
+from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, deliver, delivery
 from limelight.cli.reading import Asked, Source
 from limelight.cli.settings import method_options
 from limelight.cli.wording import as_typed, in_options
@@ -166,7 +166,7 @@ def explain(
     with warnings.catch_warnings():
         # What an explanation warns of stands beside it, in every format.
         warnings.simplefilter("ignore", ExplanationWarning)
-        to.deliver(_entries(asked, source.thing, explained, failures, cuts))
+        deliver(to, _entries(asked, source.thing, explained, failures, cuts))
     if cuts:
         raise stopped("interrupted from the keyboard: what was reached is shown")
     if failures:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from limelight.cli.application import note
 from limelight.cli.options import option
 from limelight.errors import ParameterError
 
 if TYPE_CHECKING:
+    from limelight.render.entries import Entry
     from limelight.render.output import Delivery
 
 _LONGEST_COMMAND = 400
 """Characters of the command that a page shows: the text itself may be in it."""
 
+_FORMS = {"table": "plain text", "html": "a page", "png": "a figure", "svg": "a figure", "pdf": "a figure"}
+"""Formats in words; the others are called by their letters."""
 _PANEL = "What is shown"
 
 Top = Annotated[
@@ -71,6 +75,21 @@ def delivery(
     if is_figure(chosen):
         importlib.import_module("limelight.render.figure.figure")  # says what is missing, if it is
     return Delivery(chosen, out, look, "never" if no_color else color or "auto", {**about, **made()})
+
+
+def deliver(to: Delivery, results: Iterable[Entry]) -> None:
+    """Results to their place; a file is named when it is there."""
+    written = 0
+
+    def counted() -> Iterator[Entry]:
+        nonlocal written
+        for result in results:
+            written += result.error is None
+            yield result
+
+    to.deliver(counted())
+    if to.out is not None:
+        note(f"wrote {to.out}: {written:,} text{'s' * (written != 1)} as {_FORMS.get(to.format, to.format.upper())}")
 
 
 def made() -> dict[str, str]:

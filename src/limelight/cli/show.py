@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from limelight.cli.options import examples
-from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, delivery
+from limelight.cli.output import Color, Form, NoColor, Numbers, Out, Sort, Theme, Top, deliver, delivery
 from limelight.cli.reading import read_bytes
 from limelight.errors import DataError, InputError, known_name, shown
 
@@ -51,7 +51,7 @@ def show(
     methods = None if method is None else [name for part in method.split(",") if (name := part.strip())]
     if methods == []:
         raise InputError("--method names no method: give ids with commas, or leave it out")
-    to.deliver(_results(file, methods))
+    deliver(to, _results(file, methods))
 
 
 def _results(file: Path, methods: Sequence[str] | None) -> Iterator[Entry]:

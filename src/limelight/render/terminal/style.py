@@ -110,7 +110,7 @@ class TerminalStyle:
         return "[" + self._sign(shade.hue, weight) * rank, "]"
 
     def legend(self, explanations: Sequence[Explanation], place: str = " in its row") -> Text:
-        """The meaning of the colours or marks that occur, and of no others; `place` names the words that they compare."""
+        """The meaning of the colours or marks that occur, and of no others; `place`: among which words."""
         entries = list(self._entries(explanations))
         text = Text("  " if self.system else ", ").join(entries)
         if self.system in ("truecolor", "256"):
