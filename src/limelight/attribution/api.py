@@ -16,6 +16,7 @@ from limelight.core.progress import SILENT, Progress, for_long_work
 from limelight.errors import EmptyTextError, ExplanationWarning, InputError, LimelightError, ParameterError, shown
 from limelight.explainers.method import Method, find
 from limelight.explainers.method import methods as all_methods
+from limelight.explanation import notebook
 from limelight.explanation.origin import Origin, stated
 from limelight.explanation.presenting import Explanations
 from limelight.explanation.result import Comparison, Explanation
@@ -162,8 +163,13 @@ def _warn(explanations: Iterable[Explanation]) -> None:
     """Python's own warnings, one for each explanation that something speaks against."""
     for explanation in explanations:
         if said := explanation.warnings:
-            about = f"{explanation.method} for {shown(explanation.target)}"
-            warnings.warn(f"{about}: {'; '.join(said)}", ExplanationWarning, stacklevel=3)
+            warning = f"{explanation.method} for {shown(explanation.target)}: {'; '.join(said)}"
+            if (shell := notebook.shell()) is None:
+                warnings.warn(warning, ExplanationWarning, stacklevel=3)
+                continue
+            with warnings.catch_warnings(record=True) as passed:
+                warnings.warn(warning, ExplanationWarning, stacklevel=3)
+            notebook.wait(shell, explanation, passed)
 
 
 def view_of(model: Classifier, text: object) -> View:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from limelight.errors import ParameterError, shown
+from limelight.explanation import notebook
 from limelight.explanation.serialization import with_pandas
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Presented(Saved):
     def _repr_html_(self) -> str:
         from limelight.render.html.page import fragment
 
+        notebook.seen(self._shown())
         return fragment(self._shown())
 
 
@@ -132,7 +134,9 @@ class Explanations(list[Any], Saved):
     def _repr_html_(self) -> str:
         from limelight.render.html.page import fragment
 
-        return fragment([explanation for own in self._texts() for explanation in own]) if self else "[]"
+        everything = [explanation for own in self._texts() for explanation in own]
+        notebook.seen(everything)
+        return fragment(everything) if everything else "[]"
 
 
 def _frame(explanations: Sequence[Explanation]) -> Any:
