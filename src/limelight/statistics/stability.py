@@ -73,12 +73,12 @@ class _Contrasts:
 
 
 def settled(
-    weights: Floats, covariance: Floats, level: float, k: int = TOP, tie: float = TIE, *, thrifty: bool = False
+    weights: Floats, covariance: Floats, level: float, k: int = TOP, tie: float = TIE, *, times: float | None = None
 ) -> Settled:
     """Of weights (d,) whose errors have this covariance (d, d); `level` is the chance of a wrong claim.
 
-    Where an error is not known (NaN), nothing is settled. `thrifty`: what is left open is a tie too where it seems to
-    be one, four times the samples would not tell it apart, and it is shown to be less than `NEAR` of the largest.
+    Where an error is not known (NaN), nothing is settled. `times`: what is left open is a tie too where it seems to
+    be one, so many times the samples would not tell it apart, and it is shown to be less than `NEAR` of the largest.
     """
     k = min(k, len(weights))
     if not np.isfinite(covariance).all():
@@ -96,7 +96,8 @@ def settled(
             break
         shown, tied, limit = shown | more_shown, (tied | more_tied) & ~(shown | more_shown), lower
     apart, left = tie, ~shown & ~tied
-    if thrifty and left.any() and (np.abs(estimate) < np.minimum(tie * largest, limit * error / 2.0))[left].all():
+    seems_tied = np.abs(estimate) < np.minimum(tie * largest, limit * error / math.sqrt(times or 1.0))
+    if times is not None and left.any() and seems_tied[left].all():
         bound = float((np.abs(estimate) + limit * error)[left].max()) / largest
         if bound < NEAR:
             apart, tied = bound, tied | left

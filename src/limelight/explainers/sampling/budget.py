@@ -36,6 +36,8 @@ MOST_SAMPLES = 100_000
 LEVEL = 0.05
 PRECISE = 0.05
 """Fraction of the largest weight that no standard error exceeds where a run ends by itself."""
+_WORTH = 4.0
+"""Times its samples that a run until stable may go on for, beyond the default, to tell apart what seems tied."""
 _FIRST_CHECK = 512
 _LONG = 30.0
 """Seconds from which the length of a run is announced."""
@@ -320,9 +322,11 @@ def _checked(sampler: Sampler, budget: Budget, level: float) -> tuple[tuple[Sett
             precise &= largest > 0.0  # samples that are all alike say nothing of a rare one
         if precise.all() or not budget.ends_itself:
             return (), bool(precise.all())
-    thrifty = budget.thrifty and 2 * sampler.n > DEFAULT_SAMPLES  # the next check would be beyond the default
+    times = None
+    if budget.thrifty and 2 * sampler.n > DEFAULT_SAMPLES:  # the next check is beyond the default: is it worth it?
+        times = 1.0 if sampler.n <= DEFAULT_SAMPLES else _WORTH
     found = tuple(
-        settled(estimate.values[:, i], estimate.covariance(i), level, thrifty=thrifty) for i in range(len(precise))
+        settled(estimate.values[:, i], estimate.covariance(i), level, times=times) for i in range(len(precise))
     )
     return found, all(own.state != "open" or is_precise for own, is_precise in zip(found, precise, strict=True))
 
