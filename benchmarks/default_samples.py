@@ -226,7 +226,7 @@ def score(given: argparse.Namespace) -> None:
     print(f"{machine()}; {len(texts)} texts\n\n| removal | {' | '.join(beside)} |\n|---{'|---' * len(beside)}|")
     for removal in ("mask", "delete"):
         place = {"measure": "comprehensiveness against chance", "part": "signed table", "removal": removal}
-        own = {row["method"]: row["value"] for row in found.summary.rows if place.items() <= row.items()}
+        own = {row["method"]: row["value"] for row in found.summary.rows() if place.items() <= row.items()}
         print(f"| {removal} | " + " | ".join(f"{own[name]:.3f}" for name in beside) + " |")
 
 
