@@ -14,6 +14,8 @@ from corpus.made_by_hand import Text, corpus_of, random_texts, text_of
 from limelight.corpus.analysis.disagreement import disagreement, noise_of
 from limelight.corpus.analysis.mistakes import NO_LABEL, Mistake
 from limelight.corpus.report.api import report
+from limelight.corpus.report.page.tables import text_name
+from limelight.corpus.running.source import own_id
 from limelight.errors import ParameterError, UnknownNameError
 
 
@@ -231,3 +233,8 @@ def test_told_is_that_of_each_explanation(tmp_path: Path) -> None:
         for line in corpus.words(*question, all_words=True, least_texts=1).lines
     )
     assert counted == sum(int(e.significant.sum()) for text in texts for e in text.explanations)
+
+
+def test_a_text_without_an_id_of_its_own_is_called_by_its_row() -> None:
+    assert text_name(own_id(12, "fine"), 12) == "row 12"
+    assert text_name("review 7", 12) == "review 7"

@@ -13,7 +13,7 @@ import limelight
 from limelight.errors import ParameterError
 from limelight.explanation.origin import UNKNOWN, facts_about
 from limelight.explanation.result import Explanation
-from limelight.models.identity import known_fingerprint
+from limelight.models.identity import called, known_fingerprint, name_of
 
 TEXT = "A great film, but far too long."
 
@@ -86,3 +86,13 @@ def test_a_list_of_explanations_is_a_list_and_shows_and_saves_itself(tmp_path: P
     assert len((tmp_path / "x.json").read_text().splitlines()) == 2
     with pytest.raises(ParameterError, match=r"saved as \.json, \.jsonl, \.html or \.csv"):
         found.save(tmp_path / "x.png")  # type: ignore[attr-defined]
+
+
+def test_a_model_is_named_and_never_written_out() -> None:
+    def my_model(texts: list[str]) -> list[list[float]]:
+        return [[0.5, 0.5]] * len(texts)
+
+    assert "my_model" in name_of(limelight.wrap(my_model))
+    assert "(" not in name_of(limelight.wrap(my_model))
+    assert called(name_of(limelight.load())) == "the embedded model"
+    assert called("models/my-bert/") == "my-bert"
