@@ -15,7 +15,17 @@ from reference.opaque import Opaque
 
 TEXT = "the film was great, but the end is bad"
 ROUNDING = 1e-12
-LINEAR = ("lime", "lime-limit", "shapley", "banzhaf", "gxi", "g-avg", "leave-one-out", "integrated-gradients")
+LINEAR = (
+    "lime",
+    "lime-limit",
+    "shapley",
+    "banzhaf",
+    "gxi",
+    "g-avg",
+    "leave-one-out",
+    "integrated-gradients",
+    "alpha-value",
+)
 LINEAR_THEORY = ("lime-theorem", "lime-proposition", "lime-mean-field")
 OF_NO_LABEL = ("alpha-avg", "alpha-max", "rollout")
 FEW = {"lime": {"n_samples": 300, "sampling": "official"}, "shapley": {}, "integrated-gradients": {"steps": 32}}
