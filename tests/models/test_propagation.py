@@ -76,17 +76,24 @@ STEPS = {
     "softmax": lambda x: F.softmax(3 * x, dim=-1),
     "layer norm": lambda x: F.layer_norm(x, (5,), torch.arange(1.0, 6.0, dtype=x.dtype), None),
     "RMS norm": lambda x: F.rms_norm(x, (5,)),
-    "norm by hand": lambda x: (
-        (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-6).sqrt()
-        if False
-        else x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
-    ),
+    "norm by hand": lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6),
     "gated": lambda x: F.silu(x) * x.flip(-1),
     "attention": lambda x: F.softmax(x @ x.mT, dim=-1) @ x,
     "fused attention": lambda x: F.scaled_dot_product_attention(x, x.flip(-1), x, is_causal=True),
     "quotient": lambda x: x / (1.0 + torch.exp(x.flip(-1))),
     "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x),
+    "names": lambda x: torch.matmul(torch.bmm(x, mat2=x.mT), other=torch.mul(input=x, other=torch.tanh(x))),
+    "in place": lambda x: in_place(x * 1.0),
 }
+
+
+def in_place(x: Tensor) -> Tensor:
+    """What is written over is read by another name, and what the last steps return is not used."""
+    before = x
+    x *= x.flip(-1)
+    F.silu(x, inplace=True)
+    x.add_(before)
+    return before + x
 
 
 def drawn(seed: int = 0, rows: int = 2) -> Tensor:
@@ -344,6 +351,25 @@ def test_norms_are_of_the_vectors_that_words_bring_to_the_reader() -> None:
     np.testing.assert_allclose(e.weights, brought.norm(dim=1)[1:-1].numpy(), rtol=1e-9)
 
 
+def test_there_is_no_length_of_what_two_layers_bring() -> None:
+    class Adapted(torch.nn.Module):
+        def __init__(self, base: torch.nn.Linear) -> None:
+            super().__init__()
+            self.base, self.down, self.up = base, torch.nn.Linear(16, 2, bias=False), torch.nn.Linear(2, 16, bias=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.base(x) + self.up(self.down(x))
+
+    model, tokenizer = small_transformer("bert")
+    for layer in model.bert.encoder.layer:
+        layer.attention.output.dense = Adapted(layer.attention.output.dense)
+    wrapped = limelight.wrap(model.eval(), tokenizer)
+    with pytest.raises(CapabilityError, match="more than a projection"):
+        limelight.explain(wrapped, "the film is great", "attention-norm")
+    e = limelight.explain(wrapped, "the film is great", "decomposition")
+    assert e.diagnostics["completeness_error"] < 1e-5
+
+
 # ── windows, pairs, precision, short texts, and what there is not ─────────────────────────────────────────────────────
 
 
@@ -384,6 +410,23 @@ def test_models_in_half_precision_are_computed_in_single_precision(dtype: torch.
             limelight.explain(own, "the film was great", method, target=own.labels[0]) for own in (half, single)
         )
         np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-5 * np.abs(other.weights).max())
+
+
+def test_activations_in_place_and_compiled_modules_are_steps_like_others() -> None:
+    model, tokenizer = small_transformer("bert")
+    expected = limelight.wrap(model, tokenizer)
+    compiled = copy.deepcopy(model)
+    compiled.bert.encoder.layer[0] = torch.compile(compiled.bert.encoder.layer[0], backend="eager")
+    in_place = copy.deepcopy(model)
+    for own, nonlinear in ((model, torch.nn.ReLU()), (in_place, torch.nn.ReLU(inplace=True))):
+        own.bert.encoder.layer[1].intermediate.intermediate_act_fn = nonlinear
+    compiled.bert.encoder.layer[1].intermediate.intermediate_act_fn = torch.nn.ReLU()
+    for method in ONE_PASS:
+        weights = limelight.explain(expected, TEXT, method).weights
+        for own in (compiled, in_place):
+            np.testing.assert_array_equal(
+                limelight.explain(limelight.wrap(own, tokenizer), TEXT, method).weights, weights
+            )
 
 
 def test_a_quantised_model_is_refused_in_words() -> None:

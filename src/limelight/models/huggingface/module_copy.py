@@ -91,7 +91,7 @@ class ModuleCopies:
         with self._lock, torch.inference_mode(False), torch.no_grad():
             eager = self.eager()
             if self._propagating is None:
-                self._propagating = ModuleCopy(_copied(eager.module, _without_gradients(eager.module)))
+                self._propagating = ModuleCopy(_uncompiled(_copied(eager.module, _without_gradients(eager.module))))
                 prepare(self._propagating.module)
             return self._propagating
 
@@ -261,6 +261,14 @@ def _without_gradients(module: nn.Module) -> dict[int, Tensor]:
         key: nn.Parameter(weight.to(dtype) if weight.is_floating_point() else weight, requires_grad=False)
         for key, weight in own.items()
     }
+
+
+def _uncompiled(module: Any) -> Any:
+    """Modules of our own as they were before torch.compile, which makes other functions of theirs."""
+    for part in list(module.modules()):
+        for name, child in part.named_children():
+            setattr(part, name, getattr(child, "_orig_mod", child))
+    return getattr(module, "_orig_mod", module)
 
 
 def _stored_buffers(module: nn.Module) -> list[Tensor]:

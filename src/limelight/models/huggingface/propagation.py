@@ -43,6 +43,8 @@ def join_activations(module: nn.Module) -> None:
 
 def _join(part: nn.Module) -> None:
     own = part.forward
+    if "inplace" in vars(part):
+        vars(part)["inplace"] = False  # a rule needs what the step was given
 
     def forward(x: Tensor) -> Tensor:
         return activation(x, own)

@@ -60,9 +60,13 @@ class Recording(Rules):
         """A linear layer behind attention that reads its heads side by side is their projection."""
         if self._unprojected is not None and depends(x):
             heads = self._unprojected.transpose(0, 1).flatten(1)
-            if x.numel() == heads.numel() and torch.equal(x.detach().reshape(heads.shape), heads):
+            reads_heads = x.numel() == heads.numel() and torch.equal(x.detach().reshape(heads.shape), heads)
+            is_first = self.layers[-1].projection is None
+            if reads_heads and is_first:
                 self.layers[-1].projection = weight.detach()
-            self._unprojected = None
+            elif reads_heads or is_first:
+                # Two read the heads, such as an adapter beside a layer; or something stands between.
+                self.layers[-1].projection = self._unprojected = None
         return F.linear(x, weight)
 
 

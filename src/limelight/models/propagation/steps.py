@@ -28,9 +28,15 @@ class Propagating(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        step = _STEPS.get(function)
-        result = None if step is None else step(self._rules, function, *args, **kwargs)
-        return function(*args, **kwargs) if result is None else result
+        step = None if "out" in kwargs else _STEPS.get(function)
+        if step is None:
+            return function(*args, **kwargs)
+        in_place = function in _IN_PLACE or kwargs.get("inplace") is True
+        given = (args[0].clone(), *args[1:]) if in_place else args  # what a rule keeps is not to be written over
+        result = step(self._rules, function, *given, **kwargs)
+        if result is None:
+            return function(*args, **kwargs)
+        return args[0].copy_(result) if in_place else result
 
 
 def activation(x: Tensor, module: Step) -> Tensor:
@@ -79,19 +85,22 @@ def _inverse_root(rules: Rules, _: Any, input: Tensor) -> Tensor | None:
     return rules.inverse_root(input) if depends(input) else None
 
 
-def _times(rules: Rules, _: Any, a: Any, b: Any) -> Tensor | None:
-    return rules.product(torch.mul, a, b) if depends(a) and depends(b) else None
+def _times(rules: Rules, _: Any, input: Any, other: Any) -> Tensor | None:
+    return rules.product(torch.mul, input, other) if depends(input) and depends(other) else None
 
 
-def _divided(rules: Rules, function: Any, a: Any, b: Any, **options: Any) -> Tensor | None:
-    above, below = (b, a) if function is Tensor.__rtruediv__ else (a, b)
+def _divided(rules: Rules, function: Any, input: Any, other: Any, **options: Any) -> Tensor | None:
+    above, below = (other, input) if function is Tensor.__rtruediv__ else (input, other)
     if options or not depends(below):
         return None
     return rules.times(above, rules.inverse(below))
 
 
-def _matrices(rules: Rules, function: Any, a: Tensor, b: Tensor) -> Tensor | None:
-    return rules.product(function, a, b) if depends(a) and depends(b) else None
+def _matrices(
+    rules: Rules, function: Any, input: Tensor, other: Tensor | None = None, *, mat2: Tensor | None = None
+) -> Tensor | None:
+    right = mat2 if other is None else other
+    return rules.product(function, input, right) if right is not None and depends(input) and depends(right) else None
 
 
 def _einsum(rules: Rules, _: Any, equation: str, *operands: Any) -> Tensor | None:
@@ -162,12 +171,12 @@ def _matrix_added(rules: Rules, _: Any, input: Tensor, mat1: Tensor, mat2: Tenso
     return rules.linear(mat1, mat2.mT) + rules.added(input)
 
 
-def _sum(rules: Rules, function: Any, a: Any, b: Any, **options: Any) -> Tensor | None:
+def _sum(rules: Rules, _: Any, input: Any, other: Any, **options: Any) -> Tensor | None:
     """A constant, which is added to what depends on the words."""
-    constants = [x for x in (a, b) if isinstance(x, Tensor) and not x.requires_grad and x.is_floating_point()]
-    if options or len(constants) != 1 or not (depends(a) or depends(b)):
+    constants = [x for x in (input, other) if isinstance(x, Tensor) and not x.requires_grad and x.is_floating_point()]
+    if options or len(constants) != 1 or not (depends(input) or depends(other)):
         return None
-    return (a if depends(a) else b) + rules.added(constants[0])
+    return (input if depends(input) else other) + rules.added(constants[0])
 
 
 def _table(rules: Rules, function: Any, *args: Any, **options: Any) -> Tensor:
@@ -252,3 +261,4 @@ _SAME_BY_NAME: Mapping[Callable[..., Any], tuple[Any, ...]] = {
     _elementwise(F.softplus): (F.softplus,),
 }
 _STEPS = {function: step for step, functions in _SAME_BY_NAME.items() for function in functions}
+_IN_PLACE = {Tensor.__imul__, Tensor.mul_, Tensor.__iadd__, Tensor.add_}
