@@ -51,7 +51,7 @@ class Setting:
 
     def heading(self, depth: int, content: str, name: str = "") -> str:
         element = "p" if self.level is None else f"h{min(self.level + depth, 6)}"
-        inner = f"<strong>{content}</strong>" if self.level is None else content
+        inner = f"<strong>{content}</strong>" if self.level is None and depth else content  # the sentence has its own
         return f'<{element} class="t{depth}{" " + name if name else ""}">{inner}</{element}>'
 
 
