@@ -79,7 +79,8 @@ class UnknownNameError(InputError):
         near = [name for name in ((other_names or {}).get(plain, "")).split() if name in names]
         near += difflib.get_close_matches(str(given), names, n=1) if comparable else []
         hint = f"did you mean {shown(near[0])}? " if near else ""
-        super().__init__(f"unknown {kind} {shown(given)}: {hint}choose from {listed(names)}")
+        choice = f"{hint}choose from {listed(names)}" if names else "there are none to choose from"
+        super().__init__(f"unknown {kind} {shown(given)}: {choice}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """By its message: it comes back whole from another process."""

@@ -446,6 +446,10 @@ def test_a_text_of_one_token_and_a_baseline_that_there_is_not() -> None:
         assert limelight.explain(model, "film", method).weights.shape == (1,)
     with pytest.raises(InputError, match="baseline"):
         limelight.explain(model, "film", "deepshap", baseline="nothing")
+    with pytest.raises(InputError, match="'until': choose from 'baseline'"):
+        limelight.explain(model, "film", "deepshap", until=0.1)
+    with pytest.raises(InputError, match="'until': there are none to choose from"):
+        limelight.explain(model, "film", "decomposition", until=0.1)
 
 
 def test_a_model_with_a_step_of_its_own_is_refused_by_the_modules_name() -> None:

@@ -177,9 +177,7 @@ class Request:
         for name in self.options:
             if name not in known and name not in spare:
                 ids = ", ".join(dict.fromkeys(method.id for method, _ in chosen))
-                raise UnknownNameError(
-                    f"option for {ids}", name, sorted(known) or ["(none: these methods have no options)"]
-                )
+                raise UnknownNameError(f"option for {ids}", name, sorted(known))
 
     def _featured(self, view: View) -> tuple[View, Features]:
         """The features that were asked for, and a view whose words they do not cut."""
