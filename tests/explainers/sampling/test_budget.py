@@ -299,7 +299,7 @@ def _by_default(e: limelight.Explanation) -> tuple[Any, int]:
 def test_a_slow_model_is_asked_as_often_as_its_answer_needs(method: str) -> None:
     clear = limelight.explain(additive(CLEAR, 0.02), TEXT, method, target="negative")
     assert _by_default(clear) == ("settled", STEP)
-    assert clear.notices[-1].startswith(f"stable after {STEP} samples")
+    assert f" after {STEP} samples: " in clear.notices[-1]
     assert clear.stderr is not None
     rough = limelight.explain(additive(HARD, 0.8), TEXT, method, target="negative")
     state, n = _by_default(rough)
@@ -307,7 +307,7 @@ def test_a_slow_model_is_asked_as_often_as_its_answer_needs(method: str) -> None
     assert STEP < n < budget.DEFAULT_SAMPLES
     assert rough.stderr is not None
     assert rough.stderr.max() <= budget.PRECISE * np.abs(rough.weights).max()
-    assert rough.notices[-1] == f"stable after {n:,} samples: no standard error is above 0.05 of the largest weight"
+    assert rough.notices[-1] == f"precise after {n:,} samples: no standard error is above 5 % of the largest weight"
 
 
 @pytest.mark.parametrize("method", DRAWS)

@@ -143,8 +143,9 @@ class Run:
         if state == "settled" and found is not None:
             return (f"stable after {drawn}: the {found.of} strongest and their signs, at 95 %",)
         if state == "settled":
-            part = PRECISE if until is None else until
-            return (f"stable after {drawn}: no standard error is above {part:g} of the largest weight",)
+            if until is None:
+                return (f"precise after {drawn}: no standard error is above {100 * PRECISE:g} % of the largest weight",)
+            return (f"stable after {drawn}: no standard error is above {until:g} of the largest weight",)
         if state == "tied" and found is not None:
             rest = f"{len(found.words)} of the {found.of} strongest are stable, the rest as good as equal to others"
             return (f"tied after {drawn}: {rest} (less than {found.apart} % of the largest weight apart)",)
