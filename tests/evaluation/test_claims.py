@@ -105,6 +105,17 @@ def test_methods_that_are_copies_are_equal_and_never_told_apart() -> None:
     assert not pair.decision.told_apart
 
 
+def test_that_two_of_many_methods_are_equally_good_takes_more_than_of_two() -> None:
+    """All claims of equality are corrected together: what is enough for one pair is not enough for one of 45."""
+    methods = {f"method {i}": scattered(0.8, 30, 0) + np.random.default_rng(i).normal(0, 0.12, 30) for i in range(10)}
+    first, second = "method 1", "method 2"
+    alone = {first: methods[first], second: methods[first] + np.random.default_rng(1).normal(0, 0.12, 30)}
+    (pair,) = evaluation(alone).summary.comparisons
+    assert pair.decision.verdict == "equal"
+    among = evaluation({**methods, **alone}).summary.comparisons
+    assert next(p for p in among if {p.first, p.second} == {first, second}).decision.verdict == "undecided"
+
+
 def test_a_method_that_explains_few_texts_takes_none_from_the_others() -> None:
     rare = scattered(0.5, 20, 2)
     rare[3:] = np.nan
