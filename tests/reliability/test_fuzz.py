@@ -33,7 +33,7 @@ from limelight.models.interface import Perturbable
 from limelight.render.terminal.page import render
 from reliability import fuzz
 
-SEED, CALLS = 7, 300
+SEED, CALLS = 8, 300
 
 
 def test_fuzzed_calls_keep_every_promise() -> None:

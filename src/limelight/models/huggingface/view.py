@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 _GRADIENT_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Tokens in one forward that keeps what its backward needs."""
+_SAME_FORWARD = 1e-4
+"""How far rules may move logits, as a fraction of the largest: they keep the value of every step."""
 _ROUNDING = {torch.float64: 1e-12, torch.float32: 2.0**-19, torch.float16: 2.0**-8, torch.bfloat16: 2.0**-5}
 """How far logits are off, as a part of the largest: on a classifier of six layers, against float64, it was up to 2e-6,
 1.4e-3 and 3e-2 for some of 64 coalitions of a text, and half as much or less for most."""
@@ -258,6 +260,13 @@ class HuggingFaceView(
         with differentiated(self._model.trees.plain()):
             tree = self._model.trees.propagating(join_activations)
             found = propagated(tree, self._propagating(tree, baseline, moved), rules, quantity)
+        expected = quantity.of(self.logits[None])[0]
+        if not abs(found.outputs[0] - expected) <= max(_SAME_FORWARD, 4 * self.rounding) * np.abs(self.logits).max():
+            raise CapabilityError(
+                f"the rules of {rules} change what this {tree.name} says of the text, from {expected:.4g} to "
+                f"{found.outputs[0]:.4g}: one of its modules works in a way that they do not cover; use "
+                "integrated-gradients, lime or shapley"
+            )
         weights = [
             own[window.positions] * window.token_parts for window, own in zip(self.windows, found.weights, strict=True)
         ]
