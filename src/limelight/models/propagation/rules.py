@@ -40,6 +40,48 @@ def stand_in(value: Tensor, linear: Tensor) -> Tensor:
     return value.detach() + (linear - linear.detach())
 
 
+class _Sloped(torch.autograd.Function):
+    """A value, with the gradient of x times a slope."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, value: Tensor, slope: Tensor) -> Tensor:
+        ctx.save_for_backward(slope)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        (slope,) = ctx.saved_tensors
+        return gradient * slope, None, None
+
+
+class _Passed(torch.autograd.Function):
+    """A product whose operands get `fraction` of their gradients beside what `beside` makes of the other operand."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, multiply: Product, beside: Step, fraction: float) -> Tensor:
+        ctx.save_for_backward(a, b)
+        ctx.multiply, ctx.beside, ctx.fraction = multiply, beside, fraction
+        return multiply(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        a, b = (operand.detach().requires_grad_() for operand in ctx.saved_tensors)
+        with torch.enable_grad():
+            (to_a,) = torch.autograd.grad(ctx.multiply(a, ctx.beside(b)), a, gradient)
+            (to_b,) = torch.autograd.grad(ctx.multiply(ctx.beside(a), b), b, gradient)
+        return to_a * ctx.fraction, to_b * ctx.fraction, None, None, None
+
+
+def sloped(x: Tensor, value: Tensor, slope: Tensor) -> Tensor:
+    result: Tensor = _Sloped.apply(x, value, slope)  # type: ignore[no-untyped-call]
+    return result
+
+
+def passed(a: Tensor, b: Tensor, multiply: Product, beside: Step, fraction: float = 1.0) -> Tensor:
+    result: Tensor = _Passed.apply(a, b, multiply, beside, fraction)  # type: ignore[no-untyped-call]
+    return result
+
+
 def depends(value: object) -> bool:
     """Whether a value depends on the words: the weights of the copied model have no gradient."""
     return isinstance(value, Tensor) and value.requires_grad
@@ -100,16 +142,19 @@ class _FixedScale(Rules):
         """φ(0) + x · (φ(x) − φ(0))/x, the quotient fixed; where x is 0, its limit."""
         at = x.detach()
         value, zero = phi(at), phi(at.new_zeros(()))
-        nil = at.abs() < torch.finfo(at.dtype).tiny ** 0.5
-        slope = (value - zero) / torch.where(nil, 1.0, at)
+        through_zero = not bool(zero != 0)
+        slope = (value if through_zero else value - zero) / at
+        nil = at == 0
         if bool(nil.any()):
             slope = torch.where(nil, derivative(phi, at), slope)
-        linear = slope * x
-        return stand_in(value, linear + self.added(zero) if bool(zero != 0) else linear)
+        return sloped(x, value, slope) if through_zero else stand_in(value, slope * x + self.added(zero))
 
     def product(self, multiply: Product, a: Tensor, b: Tensor) -> Tensor:
-        fixed_a, fixed_b = a.detach(), b.detach()
-        return stand_in(multiply(fixed_a, fixed_b), (multiply(a, fixed_b) + multiply(fixed_a, b)) / 2)
+        return passed(a, b, multiply, torch.detach, 0.5)
+
+    def norm(self, x: Tensor, dims: tuple[int, ...], epsilon: float, *, centred: bool) -> Tensor:
+        centre = x - x.mean(dims, keepdim=True) if centred else x
+        return centre * self.inverse_root(centre.detach().square().mean(dims, keepdim=True) + epsilon)
 
 
 class AttnLRP(_FixedScale):
@@ -127,10 +172,11 @@ class Decomposition(_FixedScale):
 
     def added(self, constant: Tensor) -> Tensor:
         self.constants.append(constant.detach())
-        endless = torch.isinf(constant)  # a mask of attention, which has no share in anything
-        if bool(endless.any()):
-            return torch.where(endless, 0.0, constant) * self.biases.to(constant) + torch.where(endless, constant, 0.0)
-        return constant * self.biases.to(constant)
+        biases = self.biases.to(constant)
+        if not isinstance(constant, torch.nn.Parameter) and bool((endless := torch.isinf(constant)).any()):
+            # A mask of attention, which has no share in anything.
+            return torch.where(endless, 0.0, constant) * biases + torch.where(endless, constant, 0.0)
+        return constant * biases
 
     def softmax(self, scores: Tensor, dim: int) -> Tensor:
         return torch.softmax(scores, dim).detach()
@@ -153,25 +199,24 @@ class DeepSHAP(Rules):
     rows = 2
 
     def product(self, multiply: Product, a: Tensor, b: Tensor) -> Tensor:
-        value = multiply(a.detach(), b.detach())
-        return stand_in(value, multiply(a, _middle(b)) + multiply(_middle(a), b))
+        return passed(a, b, multiply, _middle)
 
     def inverse_root(self, x: Tensor) -> Tensor:
         first, second = (half.sqrt() for half in _halves(x.detach()))
-        return stand_in(torch.rsqrt(x.detach()), _twice(-1 / (first * second * (first + second))) * x)
+        return sloped(x, torch.rsqrt(x.detach()), _twice(-1 / (first * second * (first + second))))
 
     def elementwise(self, phi: Step, x: Tensor) -> Tensor:
         at = x.detach()
         first, second = _halves(at)
         value = phi(at)
         if phi is torch.square:
-            return stand_in(value, _twice(first + second) * x)
+            return sloped(x, value, _twice(first + second))
         # A difference below the cube root of the precision loses more digits than the slope half way is off.
         apart = first - second
         near = apart.abs() < torch.finfo(at.dtype).eps ** (1 / 3) * (1 + torch.maximum(first.abs(), second.abs()))
         f_first, f_second = _halves(value)
         slope = (f_first - f_second) / torch.where(near, 1.0, apart)
-        return stand_in(value, _twice(torch.where(near, derivative(phi, (first + second) / 2), slope)) * x)
+        return sloped(x, value, _twice(torch.where(near, derivative(phi, (first + second) / 2), slope)))
 
     def softmax(self, scores: Tensor, dim: int) -> Tensor:
         logarithms = torch.log_softmax(scores.detach(), dim)
