@@ -131,9 +131,9 @@ class Corpus:
                 continue
             content = read_shard(file, shards)  # what is parsed are the bytes that were checked
             try:
-                table = library.parquet.read_table(
-                    library.BufferReader(content), columns=None if columns is None else list(columns)
-                )
+                # Without threads: those that `read_table` begins may abort a process that ends soon after.
+                with library.parquet.ParquetFile(library.BufferReader(content)) as parquet:
+                    table = parquet.read(None if columns is None else list(columns), use_threads=False)
                 metadata = (table.schema.metadata or {}).get(METADATA)
                 if metadata is not None:
                     Layout.from_json(json.loads(metadata), file)
