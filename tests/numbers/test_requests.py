@@ -6,6 +6,7 @@ Another kind of processor rounds otherwise; there the weights agree to the round
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,13 @@ NOTHING = 64 * float(np.finfo(np.float64).eps)
 
 
 def check(new: Any, old: Any, request: str, same_processor: bool) -> None:
-    if same_processor or isinstance(old, str):
+    if isinstance(old, str) or isinstance(new, str):
         assert new == old, request
+        return
+    if same_processor:
+        for one, other in zip(new, old, strict=True):  # more may be said of an answer than was
+            assert {**one, "said": 0} == {**other, "said": 0}, request
+            assert np.greater_equal(one["said"], other["said"]).all(), request
         return
     for one, other in zip(new, old, strict=True):
         assert (one["features"], one["exact"], one["target"]) == (other["features"], other["exact"], other["target"])
@@ -37,7 +43,8 @@ def check(new: Any, old: Any, request: str, same_processor: bool) -> None:
 
 
 def compare(every: int) -> int:
-    same_processor = processor() == RESULTS_ABOUT["processor"]
+    # A kind that is played by variables (processors.py) is not the kind: other libraries still see the real one.
+    same_processor = processor() == RESULTS_ABOUT["processor"] and "OPENBLAS_CORETYPE" not in os.environ
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = json.loads(json.dumps(record(every)))
